@@ -1,0 +1,201 @@
+"""What a person changed by hand: found by comparing bytes, and made into commits of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from soulgit import disk, personas
+from soulgit.core import layout
+from soulgit.core.actor import Identity
+from soulgit.core.layout import PERSONA_NAMES, Layout
+from soulgit.core.record import Record
+from soulgit.disk import DiskFile
+from soulgit.errors import UnsafeFile
+from soulgit.git import Repository, TreeEntry
+from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
+
+_EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+"""What `git add -N` puts into the index for a file that is not staged yet."""
+
+Entries = dict[str, TreeEntry | None]
+
+
+@dataclass(frozen=True)
+class Working:
+    """The bootstrap files as they lie on disk, by name, in the order of composition."""
+
+    layout: Layout
+    files: dict[str, DiskFile]
+    twins: tuple[str, ...] = ()
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """Their bytes by name."""
+        return {name: file.data for name, file in self.files.items()}
+
+    def real_path(self, name: str) -> str:
+        """Return where a bootstrap file's bytes lie, or would."""
+        return self.files[name].path if name in self.files else self.layout.path(name)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One commit to be made: what it changes in the tree, and what it says of it."""
+
+    record: Record
+    author: Identity
+    entries: Entries = field(default_factory=dict)
+
+
+def look(root: str) -> Working:
+    """Read the bootstrap files of a directory, by their exact names."""
+    there = set(disk.names(root))
+    memory = disk.names(f"{root}/{layout.HERMES.memory_directory}") if "memories" in there else []
+    there.update(layout.HERMES.memory_directory + name for name in memory)
+    found = layout.detect(there)
+    files = {name: disk.read(root, path) for name, path in found.paths() if path in there}
+    return Working(found, files, other_case(there, found))
+
+
+def other_case(there: Iterable[str], found: Layout) -> tuple[str, ...]:
+    """Return the names that differ from a bootstrap file's only in case."""
+    exact = {path for _, path in found.paths()}
+    folded = {path.casefold() for path in exact}
+    return tuple(sorted(name for name in there if name.casefold() in folded and name not in exact))
+
+
+def role_paths(repository: Repository, working: Working, head_tree: str | None) -> list[str]:
+    """Return the paths at which bootstrap files lie, lay in HEAD or may lie, links included."""
+    paths = dict.fromkeys(path for _, path in working.layout.paths())
+    paths |= dict.fromkeys(_committed_paths(repository, head_tree))
+    for file in working.files.values():
+        paths |= dict.fromkeys([file.path, *(path for path, _ in file.links)])
+    return list(paths)
+
+
+def disk_entries(repository: Repository, working: Working, head_tree: str | None) -> Entries:
+    """Return what a tree would hold of the working files; absent but committed ones are None."""
+    entries: Entries = dict.fromkeys(_committed_paths(repository, head_tree))
+    keeps_mode = repository.setting("core.filemode") != "false"
+    for file in working.files.values():
+        for path, target in file.links:
+            data = target.encode("utf-8", "surrogateescape")
+            entries[path] = TreeEntry(LINK_MODE, repository.hash_blob(data))
+        mode = EXECUTABLE_MODE if file.executable and keeps_mode else FILE_MODE
+        entries[file.path] = TreeEntry(mode, repository.hash_blob(file.data))
+    return entries
+
+
+def found_steps(
+    repository: Repository,
+    head_tree: str | None,
+    working: Working,
+    staged: Mapping[str, TreeEntry],
+    hand: Identity,
+    told: Record,
+) -> list[Step]:
+    """Return a commit for what was staged and then changed again, and one for what is on disk."""
+    found = dict.fromkeys(staged) | disk_entries(repository, working, head_tree)
+    head = _head_entries(repository, head_tree, found)
+    index = {
+        path: entry
+        for path, entry in staged.items()
+        if entry not in (head[path], found[path]) and not _is_intent_to_add(entry, head[path])
+    }
+    steps = [_step("staged", index, head, hand, told)] if index else []
+    changed = {path: entry for path, entry in found.items() if entry != {**head, **index}[path]}
+    if changed:
+        steps.append(_step("changed", changed, {**head, **index}, hand, told))
+    return steps
+
+
+def write_blobs(repository: Repository, working: Working, entries: Iterable[str]) -> None:
+    """Store the blobs of those working files that the steps name."""
+    wanted = set(entries)
+    for file in working.files.values():
+        for path, target in file.links:
+            if path in wanted:
+                repository.write_blob(target.encode("utf-8", "surrogateescape"))
+        if file.path in wanted:
+            repository.write_blob(file.data)
+
+
+def refuse_filtered(repository: Repository, paths: Iterable[str]) -> None:
+    """Raise UnsafeFile for a file that an attribute wants stored otherwise than it lies on disk."""
+    for path in paths:
+        for name in ("filter", "working-tree-encoding"):
+            value = repository.attribute(path, name)
+            if value is not None:
+                raise UnsafeFile(
+                    f"{path} has the git attribute {name}={value}; "
+                    "soulgit stores bytes as they are and would commit it in the clear",
+                    hint=f"keep it out of the home, or drop the attribute for {path}",
+                    path=path,
+                )
+
+
+def split_persona(repository: Repository, head_tree: str, step: Step) -> list[Step]:
+    """Part a step in what leaves the persona as it is and an edit of the persona, if it is one."""
+    after = repository.write_tree(head_tree, step.entries)
+    before_digest = personas.tree_digest(repository, head_tree)
+    if personas.tree_digest(repository, after) == before_digest:
+        return [step]
+    edited = {path: entry for path, entry in step.entries.items() if path in PERSONA_NAMES}
+    if not edited:  # the bytes behind a link: one step, for its paths belong together
+        return [_as_edit(step)]
+    rest = {path: entry for path, entry in step.entries.items() if path not in edited}
+    parts = [replace(step, entries=rest)] if rest else []
+    return [*parts, _as_edit(replace(step, entries=edited))]
+
+
+def _as_edit(step: Step) -> Step:
+    names = ", ".join(step.entries)
+    record = replace(
+        step.record, action="edit", subject=f"persona: edit {names} by hand", target=None
+    )
+    return replace(step, record=record)
+
+
+def _step(
+    verb: str,
+    entries: Mapping[str, TreeEntry | None],
+    before: Mapping[str, TreeEntry | None],
+    hand: Identity,
+    told: Record,
+) -> Step:
+    lines = [f"{_verb(verb, before[path], entry)} {path}" for path, entry in entries.items()]
+    targets = {layout.target_of(path.rpartition("/")[2]) for path in entries}
+    record = replace(
+        told,
+        action="capture",
+        subject="capture: " + ", ".join(lines),
+        text="\n".join(lines),
+        target=targets.pop() if len(targets) == 1 else None,
+    )
+    return Step(record, hand, dict(entries))
+
+
+def _verb(verb: str, before: TreeEntry | None, after: TreeEntry | None) -> str:
+    if after is None:
+        return "deleted"
+    return "added" if before is None and verb == "changed" else verb
+
+
+def _committed_paths(repository: Repository, head_tree: str | None) -> list[str]:
+    if head_tree is None:
+        return []
+    known = personas.tree_layout(repository, head_tree)
+    return [path for _, path in known.paths() if repository.entry(head_tree, path) is not None]
+
+
+def _head_entries(
+    repository: Repository, head_tree: str | None, paths: Iterable[str]
+) -> dict[str, TreeEntry | None]:
+    if head_tree is None:
+        return dict.fromkeys(paths)
+    return {path: repository.entry(head_tree, path) for path in paths}
+
+
+def _is_intent_to_add(entry: TreeEntry, head: TreeEntry | None) -> bool:
+    return head is None and entry.id == _EMPTY_BLOB

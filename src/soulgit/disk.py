@@ -1,0 +1,310 @@
+"""Files of a home on disk: read without surprises, replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from soulgit.core import links
+from soulgit.errors import BusyError, HomeNotFound, StorageFailed, UnsafeFile
+
+_POLL_SECONDS = 0.005
+_MODE_BITS = 0o7777
+
+
+@dataclass(frozen=True)
+class DiskFile:
+    """A bootstrap file as it lies on disk: the file behind its links, and the links."""
+
+    path: str
+    data: bytes
+    executable: bool
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@contextmanager
+def storage_faults(what: str) -> Iterator[None]:
+    """Raise what the operating system refuses within as StorageFailed about `what`."""
+    try:
+        yield
+    except OSError as fault:
+        raise StorageFailed(f"{what}: {fault.strerror or fault}") from fault
+
+
+def names(directory: str) -> list[str]:
+    """Return the exact names in a directory, none where there is no such directory."""
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as fault:
+        raise HomeNotFound(
+            f"{directory} cannot be read: {fault.strerror}", hint="check its permissions"
+        ) from fault
+
+
+def read(root: str, path: str) -> DiskFile:
+    """Read the file that stands at a path of a home, links followed.
+
+    Raises UnsafeFile for a link that leads out or nowhere, a directory, a device, a pipe.
+    """
+    resolved = links.resolve(path, lambda part: _link_target(os.path.join(root, part)))
+    full = os.path.join(root, resolved.path)
+    try:
+        # O_NONBLOCK: a pipe is refused, not waited for.
+        descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError as fault:
+        told = f"a link to {resolved.links[-1][1]!r}, which is" if resolved.links else ""
+        raise UnsafeFile(f"{path} is {told} not there", path=path) from fault
+    except OSError as fault:
+        raise UnsafeFile(
+            f"{path} cannot be read: {fault.strerror}", hint="check its permissions", path=path
+        ) from fault
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsafeFile(f"{path} is {_kind(status.st_mode)}, not a file", path=path)
+        with storage_faults(f"{path} cannot be read"):
+            data = file.read()
+    return DiskFile(resolved.path, data, bool(status.st_mode & 0o100), resolved.links)
+
+
+def unchanged(root: str, path: str, data: bytes | None) -> bool:
+    """Whether a file still holds these bytes (None: is absent)."""
+    try:
+        with open(os.path.join(root, path), "rb") as file:
+            return file.read() == data
+    except FileNotFoundError:
+        return data is None
+    except OSError:
+        return False
+
+
+def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -> None:
+    """Put bytes in a file's place whole, its mode and owner kept.
+
+    `scratch` is a new file's path in the git directory. Where that lies on another file
+    system the new file stands beside the old one for a moment, and where the file itself
+    is a mount point it is written in place.
+    """
+    full = os.path.join(root, path)
+    with storage_faults(f"{path} cannot be written"):
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        try:
+            _replace_by(scratch, full, data, durable)
+        except OSError as fault:
+            if fault.errno not in (errno.EXDEV, errno.EBUSY):
+                raise
+            beside = os.path.join(os.path.dirname(full), f".{os.path.basename(scratch)}")
+            _replace_beside(beside, full, data, durable)
+        if durable:
+            sync_directory(os.path.dirname(full))
+
+
+def remove(root: str, path: str, *, durable: bool) -> None:
+    """Take a file away."""
+    full = os.path.join(root, path)
+    with storage_faults(f"{path} cannot be removed"):
+        os.unlink(full)
+        if durable:
+            sync_directory(os.path.dirname(full))
+
+
+def refuse_write_protected(root: str, path: str) -> None:
+    """Raise UnsafeFile for a file that nobody may write, root not excepted."""
+    with contextlib.suppress(FileNotFoundError):
+        if not os.stat(os.path.join(root, path)).st_mode & 0o222:
+            raise UnsafeFile(
+                f"{path} is write-protected", hint=f"allow it: chmod u+w {path}", path=path
+            )
+
+
+def write(path: str, data: bytes, *, durable: bool) -> None:
+    """Write a file of soulgit's own in place."""
+    with storage_faults(f"{path} cannot be written"):
+        is_new = not os.path.exists(path)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
+        if durable and is_new:
+            sync_directory(os.path.dirname(path))
+
+
+def discard(path: str) -> None:
+    """Take a file of soulgit's own away, if it is there."""
+    with storage_faults(f"{path} cannot be removed"), contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file's old state, to be put back."""
+
+    path: str
+    link: str
+    data: bytes | None
+
+    def put_back(self) -> None:
+        """Make the file what it was when it was kept."""
+        with storage_faults(f"{self.path} cannot be put back"):
+            if self.data is None:
+                discard(self.path)
+            elif not _same_file(self.link, self.path):
+                os.replace(self.link, self.path)
+            elif not unchanged("", self.path, self.data):
+                write(self.path, self.data, durable=True)  # it was written in place
+
+    def forget(self) -> None:
+        """Drop what was kept."""
+        discard(self.link)
+
+
+def keep(path: str, link: str) -> Kept:
+    """Keep a file's old state by a second link to it, or by a copy where links do not reach."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return Kept(path, link, None)
+    with storage_faults(f"{path} cannot be kept"):
+        try:
+            os.link(path, link)
+        except OSError:
+            shutil.copy2(path, link)
+    return Kept(path, link, data)
+
+
+def modified_at(path: str) -> float | None:
+    """Return when a file was last written, in seconds since 1970; None for no file."""
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return None
+
+
+def sync(path: str) -> None:
+    """Bring a file's bytes to the disk."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: str) -> None:
+    """Bring a directory's entries to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(root: str) -> None:
+    """Bring all files and directories below one to the disk."""
+    for directory, _, files in os.walk(root):
+        for name in files:
+            sync(os.path.join(directory, name))
+        sync_directory(directory)
+
+
+@contextmanager
+def exclusive(lock: str, token: bytes, wait_seconds: float) -> Iterator[None]:
+    """Hold a lock file as git does, by being the one who made it; its content is `token`."""
+    deadline = time.monotonic() + wait_seconds
+    with storage_faults(f"{lock} cannot be made"):
+        while (descriptor := _create(lock)) is None:
+            if time.monotonic() >= deadline:
+                raise busy(lock)
+            time.sleep(_POLL_SECONDS)
+        with open(descriptor, "wb") as file:
+            file.write(token)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(lock)
+
+
+def busy(lock: str) -> BusyError:
+    """Return the error that names a lock file, its age and what to do."""
+    try:
+        age = f"{max(0, time.time() - os.lstat(lock).st_mtime):.0f} seconds old"
+    except OSError:
+        age = "gone by now"
+    return BusyError(
+        f"{lock} is held by another program ({age})",
+        hint="if no git program is running here, delete that file and try again",
+        lock=lock,
+    )
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except FileNotFoundError:
+        return False
+
+
+def _create(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return None
+
+
+def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:
+    """Write a temporary file and rename it over the old one; it is gone afterwards."""
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            _keep_mode(descriptor, full)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
+        os.replace(temporary, full)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _replace_beside(beside: str, full: str, data: bytes, durable: bool) -> None:
+    try:
+        _replace_by(beside, full, data, durable)
+    except OSError as fault:
+        if fault.errno != errno.EBUSY:
+            raise
+        write(full, data, durable=durable)
+
+
+def _keep_mode(descriptor: int, full: str) -> None:
+    try:
+        old = os.stat(full)
+    except FileNotFoundError:
+        return
+    new = os.fstat(descriptor)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with contextlib.suppress(PermissionError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, old.st_mode & _MODE_BITS)
+
+
+def _link_target(path: str) -> str | None:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None  # no link, or nothing at all
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"

@@ -1,0 +1,95 @@
+"""The one place where what libgit2 raises becomes an error of soulgit.
+
+pygit2 raises GitError, KeyError, ValueError and OSError, often one for another; which it
+was says little, so the text and the question that was asked decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pygit2
+
+from soulgit.errors import BusyError, ObjectMissing, RepositoryRefused, SoulgitError, StorageFailed
+
+_STORAGE = ("No space left", "Read-only file system", "Permission denied", "Input/output error",
+            "Disk quota exceeded", "File too large", "Too many open files")  # fmt: skip
+_CONFIG = re.compile(r"failed to parse config file: (?P<what>.*) \(in (?P<file>.*):(?P<line>\d+)\)")
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Raise what pygit2 raises within as an error of soulgit about the repository at `path`."""
+    try:
+        yield
+    except (pygit2.GitError, KeyError, ValueError, OSError) as fault:
+        raise translate(fault, path) from fault
+
+
+def translate(fault: Exception, path: str) -> SoulgitError:
+    """Return the error of soulgit that says what a fault of pygit2's means."""
+    text = str(fault).removeprefix(f"{path}: ").strip("'")
+    for says, error in _MEANINGS:
+        if says in text:
+            return error(path, text)
+    if isinstance(fault, KeyError):
+        return ObjectMissing(f"an object of {path} is not here: {text}")
+    if any(sign in text for sign in _STORAGE) or isinstance(fault, OSError):
+        return StorageFailed(f"the repository at {path} cannot be used: {text}")
+    return RepositoryRefused(f"the repository at {path} cannot be used: {text}")
+
+
+def _not_owned(path: str, text: str) -> SoulgitError:
+    return RepositoryRefused(
+        f"the repository at {path} belongs to another user",
+        hint=f"if you trust it: git config --global --add safe.directory {path}",
+    )
+
+
+def _reftable(path: str, text: str) -> SoulgitError:
+    return RepositoryRefused(
+        f"the repository at {path} uses reftable, which libgit2 cannot read",
+        hint=f"run: git -C {path} refs migrate --ref-format=files",
+    )
+
+
+def _object_format(path: str, text: str) -> SoulgitError:
+    return RepositoryRefused(
+        f"the repository at {path} uses an object format that libgit2 cannot read ({text})",
+        hint="make a new home with `soulgit init` and copy the files into it",
+    )
+
+
+def _config(path: str, text: str) -> SoulgitError:
+    found = _CONFIG.search(text)
+    where = f"{found['file']} line {found['line']}: {found['what']}" if found else text
+    return RepositoryRefused(
+        f"git's configuration is broken: {where}",
+        hint="mend that line; `git config --list` reads the same file",
+    )
+
+
+def _locked(path: str, text: str) -> SoulgitError:
+    return BusyError(f"the repository at {path} is locked: {text}")
+
+
+def _index(path: str, text: str) -> SoulgitError:
+    return RepositoryRefused(
+        f"the index of {path} cannot be read: {text}",
+        hint="`git update-index --no-split-index` and `git sparse-checkout disable` make it plain",
+    )
+
+
+_MEANINGS = (
+    ("is not owned by current user", _not_owned),
+    ("extensions.refstorage", _reftable),
+    ("unknown object format", _object_format),
+    ("extensions.objectformat", _object_format),
+    ("failed to parse config file", _config),
+    ("failed to lock file", _locked),
+    ("unsupported mandatory extension", _index),
+    ("in index", _index),
+    ("index header", _index),
+)

@@ -1,0 +1,70 @@
+"""Refs locked against git and everybody else, and moved at once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pygit2
+
+from soulgit.core.actor import Identity
+from soulgit.disk import busy
+from soulgit.errors import BusyError
+from soulgit.git.faults import translated
+from soulgit.git.repository import Repository
+
+_POLL_SECONDS = 0.005
+
+
+class RefLocks:
+    """Refs that are locked; `move` gives them their new commits at once and lets go."""
+
+    def __init__(self, transaction: pygit2.transaction.ReferenceTransaction, path: str) -> None:
+        self._transaction = transaction
+        self._path = path
+
+    def move(self, targets: Mapping[str, str], message: str) -> None:
+        """Give each ref its commit; `message` goes to the reflogs."""
+        with translated(self._path):
+            for name, commit_id in targets.items():
+                self._transaction.set_target(name, commit_id, message=message)
+            self._transaction.commit()
+
+
+@contextmanager
+def locked_refs(
+    repository: Repository, names: list[str], actor: Identity, wait_seconds: float
+) -> Iterator[RefLocks]:
+    """Lock refs against git and everybody else; raises BusyError after a bounded wait."""
+    handle = repository._handle
+    with translated(repository.path):
+        handle.set_ident(actor.name, actor.email)
+        transaction = handle.transaction()
+    deadline = time.monotonic() + wait_seconds
+    try:
+        for name in names:
+            _lock(repository, transaction, name, deadline)
+        yield RefLocks(transaction, repository.path)
+    finally:
+        # As if it had failed, for else it would commit again, and that corrupts memory.
+        transaction.__exit__(BaseException, None, None)
+
+
+def _lock(
+    repository: Repository,
+    transaction: pygit2.transaction.ReferenceTransaction,
+    name: str,
+    deadline: float,
+) -> None:
+    while True:
+        try:
+            with translated(repository.path):
+                transaction.lock_ref(name)
+            return
+        except BusyError as fault:
+            if time.monotonic() >= deadline:
+                lock = os.path.join(repository.common_dir, name + ".lock")
+                raise busy(lock) from fault
+        time.sleep(_POLL_SECONDS)

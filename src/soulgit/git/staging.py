@@ -1,0 +1,63 @@
+"""The index: what is staged at a path, and an index that differs in a few.
+
+An index is named by its own path, for linked homes of one repository have one each. The
+caller holds `index.lock` where it puts a new one in place.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+
+import pygit2
+from pygit2.enums import FileMode
+
+from soulgit.git.faults import translated
+from soulgit.git.values import TreeEntry
+
+
+def index_entries(index_path: str, paths: Iterable[str]) -> dict[str, TreeEntry]:
+    """Return what the index holds at some paths, unmerged ones left out."""
+    with translated(index_path):
+        index = pygit2.Index(index_path)
+        return {
+            path: TreeEntry(int(index[path].mode), str(index[path].id))
+            for path in paths
+            if path in index
+        }
+
+
+def unmerged(index_path: str) -> list[str]:
+    """Return the paths of the index that a merge left unmerged."""
+    with translated(index_path):
+        conflicts = pygit2.Index(index_path).conflicts
+        if conflicts is None:
+            return []
+        return sorted({side.path for sides in conflicts for side in sides if side is not None})
+
+
+def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draft: str) -> bool:
+    """Write to `draft` an index that differs from the present one in some paths.
+
+    Whatever else the user staged stays staged. Returns False where nothing differs.
+    """
+    if os.path.exists(index_path):
+        shutil.copyfile(index_path, draft)
+    with translated(index_path):
+        index = pygit2.Index(draft)
+        differs = False
+        for path, entry in changes.items():
+            known = index[path] if path in index else None  # noqa: SIM401  # it has no get
+            if entry is None and known is not None:
+                index.remove(path)
+            elif entry is not None and (
+                known is None or str(known.id) != entry.id or int(known.mode) != entry.mode
+            ):
+                index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry.id), FileMode(entry.mode)))
+            else:
+                continue
+            differs = True
+        if differs:
+            index.write()
+    return differs

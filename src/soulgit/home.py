@@ -1,0 +1,160 @@
+"""An opened home: its files, its repository, and the lock of whoever writes to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from soulgit import adoption, disk, landing, personas
+from soulgit import intent as intents
+from soulgit.adoption import Working
+from soulgit.core.actor import Identity, Moment
+from soulgit.errors import BusyError, HomeNotFound
+from soulgit.git import Head, Repository
+from soulgit.landing import Ground
+
+Clock = Callable[[], Moment]
+
+WAIT_SECONDS = 5.0
+"""How long a writer waits for another one, or for a lock of git's, before it is busy."""
+
+_LOCK_POLL_SECONDS = 0.002
+
+
+def system_clock() -> Moment:
+    """Return the present moment in the local zone."""
+    return Moment.of(datetime.now().astimezone())
+
+
+class Home:
+    """A directory with bootstrap files and, once it is written to, a repository of its own.
+
+    Open it once and pass it to every function, from any thread. It reads no clock but
+    the one it is given, and waits at most `wait_seconds` for other writers.
+    """
+
+    def __init__(self, path: str, clock: Clock, wait_seconds: float, durable: bool) -> None:
+        self.path = path
+        self.clock = clock
+        self.wait_seconds = wait_seconds
+        self.durable = durable
+        self._mutex = threading.RLock()
+        self._repository: Repository | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        clock: Clock = system_clock,
+        wait_seconds: float = WAIT_SECONDS,
+        durable: bool = True,
+    ) -> Home:
+        """Open a directory; raises HomeNotFound where there is none that can be entered.
+
+        With `durable` false a write is not synced before it is acknowledged.
+        """
+        text = os.fspath(path)
+        if "\0" in text:
+            raise HomeNotFound("a path cannot hold a NUL character")
+        if not os.path.isdir(text):
+            what = "is a file, not a directory" if os.path.exists(text) else "does not exist"
+            raise HomeNotFound(f"{text or '(an empty path)'} {what}", path=text)
+        home = cls(os.path.realpath(text), clock, wait_seconds, durable)
+        disk.names(home.path)
+        if home.is_home:
+            home._repository = Repository.open(home.path)
+        return home
+
+    @property
+    def is_home(self) -> bool:
+        """Whether the directory has a repository of its own."""
+        return self._repository is not None or os.path.lexists(os.path.join(self.path, ".git"))
+
+    @property
+    def repository(self) -> Repository:
+        """The home's repository; raises NotAHome where it has none."""
+        if self._repository is None:
+            self._repository = Repository.open(self.path)
+        return self._repository
+
+    def forget_repository(self) -> None:
+        """Forget a repository that was taken away again."""
+        self._repository = None
+
+    @property
+    def index_path(self) -> str:
+        """The path of the home's own index."""
+        return os.path.join(self.repository.git_dir, "index")
+
+    def look(self) -> Working:
+        """Read the bootstrap files on disk."""
+        return adoption.look(self.path)
+
+    @contextmanager
+    def reading(self) -> Iterator[Repository]:
+        """Hold the repository for this thread while it is read."""
+        with self._mutex:
+            yield self.repository
+
+    def companion(self, working: Working) -> Identity:
+        """Return the identity under which the companion itself writes."""
+        fallback = os.path.basename(self.path)
+        return Identity.companion(personas.companion_name(working.contents, fallback))
+
+    def head(self) -> Head:
+        """Return where HEAD is; for a directory that is no home yet, an unborn main."""
+        with self._mutex:
+            return self.repository.head() if self.is_home else Head("refs/heads/main", None)
+
+    def heal(self) -> bool:
+        """End what a dead writer left, unless another writer is at work just now."""
+        if not self.is_home or intents.read(self._ground().state_dir) is None:
+            return False
+        try:
+            with self.writing(wait_seconds=0):
+                return True
+        except BusyError:
+            return False
+
+    def _ground(self) -> Ground:
+        return Ground(self.path, self.repository, self.index_path, self.wait_seconds, self.durable)
+
+    @contextmanager
+    def writing(self, wait_seconds: float | None = None) -> Iterator[Ground]:
+        """Hold the writer lock of the repository, with nothing left half done.
+
+        Linked homes of one repository share it. Raises BusyError after a bounded wait.
+        """
+        import filelock  # its import costs more than a whole reading command
+
+        ground = self._ground()
+        path = os.path.join(ground.state_dir, "lock")
+        wait = self.wait_seconds if wait_seconds is None else wait_seconds
+        with self._mutex:
+            lock = filelock.FileLock(path, timeout=wait, poll_interval=_LOCK_POLL_SECONDS)
+            with disk.storage_faults(f"{path} cannot be used"):
+                os.makedirs(ground.state_dir, exist_ok=True)
+                try:
+                    lock.acquire()
+                except filelock.Timeout as fault:
+                    raise self._busy(path, ground) from fault
+            try:
+                self.repository.set_durable(self.durable)
+                landing.heal(ground)
+                yield ground
+            finally:
+                lock.release()
+
+    def _busy(self, path: str, ground: Ground) -> BusyError:
+        intent = intents.read(ground.state_dir)
+        holder = f"process {intent.pid}" if intent else "another writer"
+        return BusyError(f"{self.path} is busy: {holder} holds {path}", lock=path)
+
+
+def as_home(home: Home | str | os.PathLike[str]) -> Home:
+    """Return an opened home as it is, and open a path."""
+    return home if isinstance(home, Home) else Home.open(home)

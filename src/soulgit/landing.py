@@ -1,0 +1,260 @@
+"""How a write lands, and how one that was cut off is ended.
+
+The order: objects; the intent record; `index.lock`; the locks of the refs and a last look
+that nothing has moved; the files, each whole, by rename; the new index over the old; the
+refs, the branch's tip among them, last. Each part is on the disk before the next begins.
+
+Why this order. An action is acknowledged when its ref has moved, so the ref comes last:
+with it first, a kill before the file is written would leave an acknowledged memory out of
+the file, and the next `git commit -a` would take it out of history too. The index comes
+before the ref and after the file, so that git never sees a tip whose index disagrees with
+it while `index.lock` is free.
+
+What a kill can leave, how it is known, and how `heal` ends it, always under the writer
+lock, whose last holder is dead if its intent was not cleared:
+
+- objects only, or an intent cut in writing: nothing refers to them, nothing to do;
+- an intent, all refs old, files as before: the locks it names go, nothing else happened;
+- an intent, all refs old, each file already new: the action is carried on to its end;
+- an intent, all refs old, a file that is neither: a person has edited since. What is on
+  disk stays, and is captured as theirs;
+- an intent, some refs new: the decision was taken, and the other refs follow;
+- an intent, all refs new: only its clearing was missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from soulgit import disk
+from soulgit import intent as intents
+from soulgit.core.actor import UNKNOWN, Identity
+from soulgit.errors import SoulgitError
+from soulgit.git import Repository, TreeEntry
+from soulgit.git.locking import RefLocks, locked_refs
+from soulgit.git.staging import index_entries, prepare_index
+from soulgit.intent import Intent
+
+_LOCK_LIFETIME_SECONDS = 300
+"""A lock made later than this after an intent was not made by that intent's writer."""
+
+
+class Raced(Exception):
+    """Somebody else moved the tip, the index or a file first; look again and try again."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that one write changes: refs and files old and new, index entries, the reflog line.
+
+    File contents are bytes, None for an absent file, by path within the home.
+    """
+
+    refs: dict[str, tuple[str | None, str]]
+    message: str
+    actor: Identity
+    files: dict[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
+    index: dict[str, TreeEntry | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a plan lands: a home's root, its repository, and how carefully."""
+
+    root: str
+    repository: Repository
+    index_path: str
+    wait_seconds: float
+    durable: bool
+
+    @property
+    def state_dir(self) -> str:
+        """Soulgit's own directory in the common git directory."""
+        return os.path.join(self.repository.common_dir, "soulgit")
+
+
+def land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
+    """Carry out a plan at once or not at all; the caller holds the writer lock.
+
+    `still` says, under all locks, whether files and index are as the plan was made for.
+    Raises Raced where they or a ref are not. When anything fails before the refs moved,
+    files and index are as before.
+    """
+    intent = _intent(ground, plan)
+    intents.write(ground.state_dir, intent, durable=ground.durable)
+    try:
+        with _locks(ground, plan, intent.token) as refs:
+            if not still() or not _refs_stand(ground.repository, plan):
+                raise Raced
+            with _taken_back_on_failure(ground, plan):
+                _put_files(ground, plan)
+                _put_index(ground, plan)
+                refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)
+    finally:
+        if not _is_half_decided(ground.repository, plan):
+            with contextlib.suppress(SoulgitError):
+                intents.clear(ground.state_dir)
+
+
+def heal(ground: Ground) -> bool:
+    """End what a dead writer left half done; the caller holds the writer lock.
+
+    Returns whether there was anything. The dead writer's home may be another one of the
+    same repository.
+    """
+    scratch = os.path.join(ground.state_dir, "scratch")
+    for name in disk.names(scratch):
+        disk.discard(os.path.join(scratch, name))
+    intent = intents.read(ground.state_dir)
+    if intent is None:
+        return False
+    _remove_dead_locks(ground, intent)
+    now = {name: ground.repository.ref(name) for name in intent.refs}
+    has_moved = any(now[name] == new for name, (_, new) in intent.refs.items())
+    if has_moved or _files_are_new(intent):
+        _carry_on(ground, intent, [n for n, (old, _) in intent.refs.items() if now[n] == old])
+    intents.clear(ground.state_dir)
+    return True
+
+
+def _intent(ground: Ground, plan: Plan) -> Intent:
+    def blob_id(data: bytes | None) -> str | None:
+        return None if data is None else ground.repository.hash_blob(data)
+
+    before = index_entries(ground.index_path, plan.index)
+    return Intent(
+        token=f"soulgit {os.getpid()} {time.time_ns()}",
+        pid=os.getpid(),
+        boot=intents.boot_id(),
+        home=ground.root,
+        git_dir=ground.repository.git_dir,
+        refs=plan.refs,
+        files={path: (blob_id(old), blob_id(new)) for path, (old, new) in plan.files.items()},
+        index={path: (before.get(path), entry) for path, entry in plan.index.items()},
+        message=plan.message,
+    )
+
+
+@contextlib.contextmanager
+def _locks(ground: Ground, plan: Plan, token: str) -> Iterator[RefLocks]:
+    wait = ground.wait_seconds
+    with (
+        disk.exclusive(ground.index_path + ".lock", token.encode(), wait),
+        locked_refs(ground.repository, list(plan.refs), plan.actor, wait) as refs,
+    ):
+        yield refs
+
+
+def _refs_stand(repository: Repository, plan: Plan) -> bool:
+    return all(repository.ref(name) == old for name, (old, _) in plan.refs.items())
+
+
+def _is_half_decided(repository: Repository, plan: Plan) -> bool:
+    """Whether some refs moved and others did not, which the next writer carries on."""
+    moved = [repository.ref(name) == new for name, (_, new) in plan.refs.items()]
+    return any(moved) and not all(moved)
+
+
+@contextlib.contextmanager
+def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
+    """Keep the old files and index by a second link, which needs no room to put back."""
+    kept = [
+        disk.keep(os.path.join(ground.root, path), _scratch(ground, f"kept-{number}"))
+        for number, path in enumerate(plan.files)
+    ]
+    kept.append(disk.keep(ground.index_path, _scratch(ground, "kept-index")))
+    try:
+        yield
+    except BaseException:
+        moved = [ground.repository.ref(name) == new for name, (_, new) in plan.refs.items()]
+        if all(moved):
+            return  # the refs are there; only what libgit2 does after that has failed
+        if not any(moved):
+            for old in kept:
+                old.put_back()
+        raise
+    finally:
+        for old in kept:
+            old.forget()
+
+
+def _put_files(ground: Ground, plan: Plan) -> None:
+    for path, (_, data) in plan.files.items():
+        if data is None:
+            disk.remove(ground.root, path, durable=ground.durable)
+        else:
+            scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
+            disk.replace(ground.root, path, data, scratch, durable=ground.durable)
+
+
+def _put_index(ground: Ground, plan: Plan) -> None:
+    draft = _scratch(ground, "index")
+    if not prepare_index(ground.index_path, plan.index, draft):
+        return
+    with disk.storage_faults(f"{ground.index_path} cannot be written"):
+        if ground.durable:
+            disk.sync(draft)
+        os.replace(draft, ground.index_path)
+        if ground.durable:
+            disk.sync_directory(os.path.dirname(ground.index_path))
+
+
+def _scratch(ground: Ground, name: str) -> str:
+    """Return a path for a temporary file; under the writer lock it is nobody else's."""
+    directory = os.path.join(ground.state_dir, "scratch")
+    os.makedirs(directory, exist_ok=True)
+    path = os.path.join(directory, name)
+    disk.discard(path)
+    return path
+
+
+def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
+    """Remove a dead writer's locks: its own by their token, libgit2's by their age."""
+    index_lock = os.path.join(intent.git_dir, "index.lock")
+    if disk.unchanged(intent.git_dir, "index.lock", intent.token.encode()):
+        disk.discard(index_lock)
+    began = intents.written_at(ground.state_dir)
+    for name in intent.refs:
+        lock = os.path.join(ground.repository.common_dir, name + ".lock")
+        made = disk.modified_at(lock)
+        if made is not None and began - 1 <= made <= began + _LOCK_LIFETIME_SECONDS:
+            disk.discard(lock)
+
+
+def _files_are_new(intent: Intent) -> bool:
+    return bool(intent.files) and all(
+        _blob_id(intent.home, path) == new for path, (_, new) in intent.files.items()
+    )
+
+
+def _blob_id(root: str, path: str) -> str | None:
+    try:
+        with open(os.path.join(root, path), "rb") as file:
+            return Repository.hash_blob(file.read())
+    except OSError:
+        return None
+
+
+def _carry_on(ground: Ground, intent: Intent, waiting: list[str]) -> None:
+    theirs = replace(ground, root=intent.home, index_path=os.path.join(intent.git_dir, "index"))
+    present = index_entries(theirs.index_path, intent.index)
+    index = {
+        path: new
+        for path, (old, new) in intent.index.items()
+        if present.get(path) == old and old != new
+    }
+    plan = Plan(
+        refs={name: intent.refs[name] for name in waiting},
+        message=intent.message,
+        actor=UNKNOWN,
+        index=index,
+    )
+    if not (plan.refs or plan.index):
+        return
+    with _locks(theirs, plan, intent.token) as refs:
+        _put_index(theirs, plan)
+        refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)

@@ -1,0 +1,121 @@
+"""Who the companion has been: the branches `persona/N` and the digest a branch is settled under."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from soulgit.core import layout, persona, record
+from soulgit.core.layout import PERSONA_NAMES, Layout
+from soulgit.errors import BranchRefused
+from soulgit.git import Repository
+from soulgit.git.values import BRANCHES
+
+_NUMBERED = re.compile(r"(?:refs/heads|refs/remotes/[^/]+)/persona/([1-9][0-9]*)")
+
+
+def ref_name(number: int) -> str:
+    """Return the ref of the branch that shows a persona to people."""
+    return f"{BRANCHES}persona/{number}"
+
+
+def tree_layout(repository: Repository, tree: str) -> Layout:
+    """Return the layout that a tree has of itself."""
+    inside = {
+        f"{layout.HERMES.memory_directory}{name}" for name in repository.names(tree, "memories")
+    }
+    return layout.detect(inside.union(repository.names(tree)))
+
+
+def contents(repository: Repository, tree: str) -> dict[str, bytes]:
+    """Return the bootstrap files of a tree by name, in the order of composition."""
+    found = {}
+    for name, path in tree_layout(repository, tree).paths():
+        data = repository.read(tree, path)
+        if data is not None:
+            found[name] = data
+    return found
+
+
+def tree_digest(repository: Repository, tree: str) -> str:
+    """Return the digest of the persona in a tree."""
+    read = {name: repository.read(tree, name) for name in PERSONA_NAMES}
+    return persona.digest({name: data for name, data in read.items() if data is not None})
+
+
+def settled_digest(repository: Repository, tip: str) -> str:
+    """Return the digest a branch is settled under.
+
+    It is that of the newest first-parent commit whose `Soul-Persona` equals the digest of
+    its own tree, for a forged or cherry-picked trailer does not; with none, the tip's.
+    """
+    for commit_id in first_parents(repository, tip):
+        commit = repository.commit(commit_id)
+        told = record.parse(commit.message).persona
+        if told is not None and told == tree_digest(repository, commit.tree):
+            return told
+    return tree_digest(repository, repository.commit(tip).tree)
+
+
+def first_parents(repository: Repository, tip: str) -> Iterator[str]:
+    """Yield a commit and its first parents, as far as they are here."""
+    commit_id: str | None = tip
+    while commit_id is not None and repository.has(commit_id):
+        yield commit_id
+        commit_id = next(iter(repository.commit(commit_id).parents), None)
+
+
+def numbers(repository: Repository) -> set[int]:
+    """Return the numbers of the personas that local and remote-tracking branches show."""
+    matches = (_NUMBERED.fullmatch(name) for name in repository.refs("refs/"))
+    return {int(match.group(1)) for match in matches if match}
+
+
+def next_number(repository: Repository, tip: str | None) -> int:
+    """Return the number of the next persona: one more than any branch or trailer has."""
+    told = set(numbers(repository))
+    if tip is not None:
+        for commit_id in first_parents(repository, tip):
+            told.add(record.parse(repository.commit(commit_id).message).number or 0)
+    return 1 + max(told, default=0)
+
+
+def is_written(repository: Repository, tip: str | None) -> bool:
+    """Whether soulgit has written this history: a persona branch, or a record on the way."""
+    if tip is None:
+        return False
+    if _record_of(repository, tip).action is not None or numbers(repository):
+        return True
+    return any(
+        _record_of(repository, commit_id).action is not None
+        for commit_id in first_parents(repository, tip)
+    )
+
+
+def name_of(repository: Repository, digest: str) -> str | None:
+    """Return `persona/N` for a digest that a local persona branch was settled under."""
+    for number in sorted(numbers(repository), reverse=True):
+        tip = repository.ref(ref_name(number))
+        if tip is not None and _record_of(repository, tip).persona == digest:
+            return f"persona/{number}"
+    return None
+
+
+def refuse_branch(branch: str | None, path: str) -> None:
+    """Raise BranchRefused where HEAD is on no branch that a companion can live on."""
+    if branch is None:
+        raise BranchRefused(
+            f"HEAD of {path} is detached: what is written now would hang on no branch",
+            hint="`git switch BRANCH` goes back, `git switch -c NAME` makes a branch here",
+        )
+    if branch == "persona" or branch.startswith("persona/"):
+        raise BranchRefused(f"{path} is on {branch}, which shows a persona and takes no writes")
+
+
+def companion_name(files: dict[str, bytes], fallback: str) -> str:
+    """Return what a companion is called: its frontmatter's name, else the directory's."""
+    return persona.companion_name(files.get("SOUL.md")) or fallback
+
+
+def _record_of(repository: Repository, commit_id: str) -> record.Record:
+    return record.parse(repository.commit(commit_id).message)

@@ -1,0 +1,233 @@
+"""revise(): the one way in which anything is ever written to a home.
+
+An edit is a pure function of a snapshot. It is worked out first, then written in the
+order that `landing` explains; when somebody else was faster, it is worked out again on
+what is there now.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from soulgit import adoption, disk, landing, personas
+from soulgit.adoption import Entries, Step, Working
+from soulgit.core.actor import UNKNOWN, Identity
+from soulgit.core.layout import Layout
+from soulgit.core.record import Record, build
+from soulgit.errors import (
+    BranchRefused,
+    BusyError,
+    ConflictPending,
+    InsideRepository,
+)
+from soulgit.git import Head, Repository, TreeEntry
+from soulgit.git.staging import index_entries, unmerged
+from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE
+from soulgit.home import Home
+from soulgit.landing import Ground, Plan, Raced
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What an edit may depend on: the branch, its tip, and the bootstrap files on disk."""
+
+    head: Head
+    working: Working
+    companion: Identity
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the files on disk."""
+        return self.working.layout
+
+    def data(self, name: str) -> bytes:
+        """Return a bootstrap file's bytes, none where it is absent."""
+        return self.working.contents.get(name, b"")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One commit to be made: its record, its author, and bootstrap files by name (None: gone)."""
+
+    record: Record
+    author: Identity
+    contents: Mapping[str, bytes | None] = field(default_factory=dict)
+
+
+_BY_HAND = Record("capture", origin="hand")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """Who is told to have made the changes that are found, and what else is known of them."""
+
+    author: Identity = UNKNOWN
+    record: Record = _BY_HAND
+
+
+Edit = Callable[[Snapshot], Draft | None]
+
+
+def revise(
+    home: Home, edit: Edit | None = None, *, hand: Hand = Hand(), branch: str | None = None
+) -> str | None:
+    """Write what an edit makes of a home; return the new tip, None where nothing changed.
+
+    What a person changed by hand is recorded first, in commits of its own; with no edit
+    that is all. An edit that returns None, or raises, changes nothing at all. `branch` is
+    the branch that the caller is bound to. Raises NotAHome for a directory that is none.
+    """
+    deadline = time.monotonic() + home.wait_seconds
+    with home.writing() as ground:
+        while True:
+            try:
+                return _revise_once(home, ground, edit, hand, branch)
+            except Raced:
+                if time.monotonic() >= deadline:
+                    raise BusyError(f"{home.path} keeps changing while it is written to") from None
+
+
+def revise_or_begin(home: Home, edit: Edit, *, branch: str | None = None) -> str | None:
+    """Do as revise() does, and make a directory that is no home one at this first write.
+
+    Raises InsideRepository for a directory in another repository's working tree.
+    """
+    if home.is_home:
+        return revise(home, edit, branch=branch)
+    enclosing = Repository.enclosing(home.path)
+    if enclosing is not None:
+        raise InsideRepository(
+            f"{home.path} lies inside another repository ({enclosing}) and has none of its own"
+        )
+    working = home.look()
+    if edit(Snapshot(home.head(), working, home.companion(working))) is None:
+        return None
+    begin(home)
+    try:
+        return revise(home, edit, branch=branch)
+    except BaseException:
+        if home.head().tip is None:
+            shutil.rmtree(os.path.join(home.path, ".git"))
+            home.forget_repository()
+        raise
+
+
+def begin(home: Home) -> None:
+    """Give a directory a repository of its own, complete from the first moment."""
+    draft = os.path.join(home.path, f".soulgit-{os.getpid()}-{time.monotonic_ns()}")
+    with disk.storage_faults(f"{home.path} cannot be made a home"):
+        try:
+            os.mkdir(draft)
+            Repository.create(draft)
+            if home.durable:
+                disk.sync_tree(draft)
+            os.rename(os.path.join(draft, ".git"), os.path.join(home.path, ".git"))
+            if home.durable:
+                disk.sync_directory(home.path)
+        except FileExistsError:
+            pass  # another process was faster, and its repository is as good
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _revise_once(
+    home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
+) -> str | None:
+    head = _writable_head(home, branch)
+    working = home.look()
+    draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
+    if edit and draft is None:
+        return None
+    repository = home.repository
+    head_tree = repository.commit(head.tip).tree if head.tip else None
+    staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
+    steps = adoption.found_steps(repository, head_tree, working, staged, hand.author, hand.record)
+    adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
+    entries = adoption.disk_entries(repository, working, head_tree)
+    if draft is not None:
+        made = _draft_entries(repository, working, draft)
+        steps.append(Step(draft.record, draft.author, made))
+        entries |= made
+    if not steps:
+        return None
+    adoption.refuse_filtered(repository, {path for step in steps for path in step.entries})
+    refs = _commit(home, head, head_tree, steps)
+    plan = Plan(
+        refs=refs,
+        message=f"soulgit: {steps[-1].record.action}",
+        actor=steps[-1].author,
+        files=_files(working, draft),
+        index=entries,
+    )
+    for path in plan.files:
+        disk.refuse_write_protected(home.path, path)
+
+    def still() -> bool:
+        now = index_entries(home.index_path, staged.keys() | entries.keys())
+        return repository.head() == head and home.look() == working and now == staged
+
+    landing.land(ground, plan, still)
+    return refs[head.ref or ""][1]
+
+
+def _writable_head(home: Home, branch: str | None) -> Head:
+    """Return HEAD; raises where a person must first bring the repository in order."""
+    home.repository.refuse_unfinished()
+    conflicts = unmerged(home.index_path)
+    if conflicts:
+        raise ConflictPending(f"{', '.join(conflicts)} in {home.path} are unmerged")
+    head = home.repository.head()
+    personas.refuse_branch(head.branch, home.path)
+    if branch is not None and head.branch != branch:
+        raise BranchRefused(
+            f"{home.path} is on branch {head.branch}; this was opened on {branch}",
+            hint=f"`git switch {branch}` goes back, or open the home again for {head.branch}",
+        )
+    return head
+
+
+def _draft_entries(repository: Repository, working: Working, draft: Draft) -> Entries:
+    entries: Entries = {}
+    for name, data in draft.contents.items():
+        known = working.files.get(name)
+        mode = EXECUTABLE_MODE if known and known.executable else FILE_MODE
+        entries[working.real_path(name)] = (
+            None if data is None else TreeEntry(mode, repository.write_blob(data))
+        )
+    return entries
+
+
+def _files(working: Working, draft: Draft | None) -> dict[str, tuple[bytes | None, bytes | None]]:
+    known = working.contents
+    return {
+        working.real_path(name): (known.get(name), data)
+        for name, data in (draft.contents if draft else {}).items()
+        if data != known.get(name)
+    }
+
+
+def _commit(
+    home: Home, head: Head, head_tree: str | None, steps: list[Step]
+) -> dict[str, tuple[str | None, str]]:
+    """Store a commit for each step and return the refs that shall move, the branch's last."""
+    repository, when = home.repository, home.clock()
+    is_first = not personas.is_written(repository, head.tip)
+    if head_tree is not None and not is_first:
+        steps = [part for s in steps for part in adoption.split_persona(repository, head_tree, s)]
+    tip, tree = head.tip, head_tree
+    refs: dict[str, tuple[str | None, str]] = {}
+    for step in steps:
+        tree = repository.write_tree(tree, step.entries)
+        begins = is_first if not refs and tip == head.tip else step.record.action == "edit"
+        number = personas.next_number(repository, tip) if begins else None
+        record = replace(step.record, persona=personas.tree_digest(repository, tree), number=number)
+        parents = () if tip is None else (tip,)
+        tip = repository.write_commit(tree, parents, build(record), step.author, when)
+        if number is not None:
+            refs[personas.ref_name(number)] = (None, tip)
+    assert tip is not None and head.ref is not None
+    return {**refs, head.ref: (head.tip, tip)}
