@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from soulgit import disk, personas
 from soulgit.core import layout
-from soulgit.core.actor import Identity
+from soulgit.core.actor import UNKNOWN, Identity
 from soulgit.core.layout import PERSONA_NAMES, Layout
 from soulgit.core.record import Record
 from soulgit.disk import DiskFile
@@ -46,6 +46,17 @@ class Step:
     record: Record
     author: Identity
     entries: Entries = field(default_factory=dict)
+
+
+_BY_HAND = Record("capture", origin="hand")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """Who is told to have made the changes that are found, and what else is known of them."""
+
+    author: Identity = UNKNOWN
+    record: Record = _BY_HAND
 
 
 def look(root: str) -> Working:
@@ -92,8 +103,7 @@ def found_steps(
     head_tree: str | None,
     working: Working,
     staged: Mapping[str, TreeEntry],
-    hand: Identity,
-    told: Record,
+    hand: Hand,
 ) -> list[Step]:
     """Return a commit for what was staged and then changed again, and one for what is on disk."""
     found = dict.fromkeys(staged) | disk_entries(repository, working, head_tree)
@@ -103,10 +113,10 @@ def found_steps(
         for path, entry in staged.items()
         if entry not in (head[path], found[path]) and not _is_intent_to_add(entry, head[path])
     }
-    steps = [_step("staged", index, head, hand, told)] if index else []
+    steps = [_step("staged", index, head, hand)] if index else []
     changed = {path: entry for path, entry in found.items() if entry != {**head, **index}[path]}
     if changed:
-        steps.append(_step("changed", changed, {**head, **index}, hand, told))
+        steps.append(_step("changed", changed, {**head, **index}, hand))
     return steps
 
 
@@ -161,19 +171,17 @@ def _step(
     verb: str,
     entries: Mapping[str, TreeEntry | None],
     before: Mapping[str, TreeEntry | None],
-    hand: Identity,
-    told: Record,
+    hand: Hand,
 ) -> Step:
     lines = [f"{_verb(verb, before[path], entry)} {path}" for path, entry in entries.items()]
     targets = {layout.target_of(path.rpartition("/")[2]) for path in entries}
     record = replace(
-        told,
-        action="capture",
-        subject="capture: " + ", ".join(lines),
+        hand.record,
+        subject=hand.record.subject or f"capture: {', '.join(lines)}",
         text="\n".join(lines),
         target=targets.pop() if len(targets) == 1 else None,
     )
-    return Step(record, hand, dict(entries))
+    return Step(record, hand.author, dict(entries))
 
 
 def _verb(verb: str, before: TreeEntry | None, after: TreeEntry | None) -> str:

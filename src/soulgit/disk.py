@@ -192,6 +192,12 @@ def modified_at(path: str) -> float | None:
         return None
 
 
+def remove_empty(path: str) -> None:
+    """Take a directory away if nothing is in it."""
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+
+
 def sync(path: str) -> None:
     """Bring a file's bytes to the disk."""
     with open(path, "rb") as file:

@@ -120,15 +120,16 @@ def list_entries(
     home = as_home(home)
     if at is None:
         working = home.look()
-        return _entries(working.contents, working.layout, target)
+        return entries_of(working.contents, working.layout, target)
     commit_id = revisions.resolve(home, at)
     with home.reading() as repository:
         tree = repository.commit(commit_id).tree
         layout = personas.tree_layout(repository, tree)
-        return _entries(personas.contents(repository, tree), layout, target)
+        return entries_of(personas.contents(repository, tree), layout, target)
 
 
-def _entries(files: dict[str, bytes], layout: Layout, only: Target | None) -> list[Memory]:
+def entries_of(files: dict[str, bytes], layout: Layout, only: Target | None = None) -> list[Memory]:
+    """Return the entries of bootstrap files given by name."""
     return [
         Memory(target, _without_marker(entry.text), entry.seared)
         for target in TARGETS

@@ -7,15 +7,17 @@ what is there now.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from soulgit import adoption, disk, landing, personas
-from soulgit.adoption import Entries, Step, Working
-from soulgit.core.actor import UNKNOWN, Identity
+from soulgit.adoption import Entries, Hand, Step, Working
+from soulgit.core.actor import Identity
 from soulgit.core.layout import Layout
 from soulgit.core.record import Record, build
 from soulgit.errors import (
@@ -58,17 +60,6 @@ class Draft:
     contents: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
-_BY_HAND = Record("capture", origin="hand")
-
-
-@dataclass(frozen=True)
-class Hand:
-    """Who is told to have made the changes that are found, and what else is known of them."""
-
-    author: Identity = UNKNOWN
-    record: Record = _BY_HAND
-
-
 Edit = Callable[[Snapshot], Draft | None]
 
 
@@ -106,18 +97,28 @@ def revise_or_begin(home: Home, edit: Edit, *, branch: str | None = None) -> str
     working = home.look()
     if edit(Snapshot(home.head(), working, home.companion(working))) is None:
         return None
-    begin(home)
-    try:
+    with begun(home):
         return revise(home, edit, branch=branch)
+
+
+@contextmanager
+def begun(home: Home) -> Iterator[None]:
+    """Give a directory a repository where it has none; take it away if the first write fails."""
+    is_ours = not home.is_home and begin(home)
+    try:
+        yield
     except BaseException:
-        if home.head().tip is None:
+        if is_ours and home.head().tip is None:
             shutil.rmtree(os.path.join(home.path, ".git"))
             home.forget_repository()
         raise
 
 
-def begin(home: Home) -> None:
-    """Give a directory a repository of its own, complete from the first moment."""
+def begin(home: Home) -> bool:
+    """Give a directory a repository of its own, complete from the first moment.
+
+    Returns False where another process was faster; its repository is as good.
+    """
     draft = os.path.join(home.path, f".soulgit-{os.getpid()}-{time.monotonic_ns()}")
     with disk.storage_faults(f"{home.path} cannot be made a home"):
         try:
@@ -128,10 +129,13 @@ def begin(home: Home) -> None:
             os.rename(os.path.join(draft, ".git"), os.path.join(home.path, ".git"))
             if home.durable:
                 disk.sync_directory(home.path)
-        except FileExistsError:
-            pass  # another process was faster, and its repository is as good
+        except OSError as fault:
+            if fault.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+            return False
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+    return True
 
 
 def _revise_once(
@@ -145,7 +149,7 @@ def _revise_once(
     repository = home.repository
     head_tree = repository.commit(head.tip).tree if head.tip else None
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
-    steps = adoption.found_steps(repository, head_tree, working, staged, hand.author, hand.record)
+    steps = adoption.found_steps(repository, head_tree, working, staged, hand)
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
     entries = adoption.disk_entries(repository, working, head_tree)
     if draft is not None:

@@ -1,0 +1,113 @@
+"""`init`, `list`, `status`: homes begun, adopted, listed, and how one stands."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from soulgit.cli import output, words
+
+
+@click.command("init")
+@words.home_argument
+@click.option("--name", help="What the companion is called (default: the directory's name).")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="Begin with this soul file, or with plain prose; - reads standard input.",
+)
+def init_command(home: str, name: str | None, source: str | None) -> None:
+    """Make a new home, or adopt a directory as it is.
+
+    A new home begins with a SOUL.md to fill in. What is there already is not changed by
+    one byte, missing files are not made, and a second init does nothing.
+    """
+    import secrets
+
+    from soulgit import homes
+
+    with output.storage_fault(f"cannot read {source}"):
+        soul = None if source is None else _read(source)
+    done = homes.init(
+        words.new_home_path(home),
+        identifier=secrets.token_hex(8),
+        identify=words.user,
+        name=name,
+        source=soul,
+    )
+    output.line(done.home.path)
+    output.note(_told(done.what, done.files, home, is_blank=source is None))
+
+
+@click.command("list")
+@words.json_option
+def list_command(as_json: bool) -> None:
+    """List the homes under the root ($SOULGIT_ROOT, else ~/.soulgit)."""
+    from soulgit import homes
+    from soulgit.homes import Status
+
+    found = homes.list_homes(words.root())
+    if as_json:
+        output.json_document([_listed(name, state) for name, state in found])
+        return
+    for name, state in found:
+        if isinstance(state, Status):
+            count = sum(state.entries.values())
+            output.line(f"{name}  {state.branch or '(detached)'}  {count} entries  {state.path}")
+        else:
+            output.line(f"{name}  ({state.message})")
+    if not found:
+        output.note(f"no homes under {words.root()}; `soulgit init NAME` makes one")
+
+
+@click.command("status")
+@words.optional_home_argument
+@words.at_option
+@words.json_option
+def status_command(home: str | None, at: str | None, as_json: bool) -> None:
+    """Show how a home stands: branch, persona, memories, what was changed by hand."""
+    from soulgit import homes
+
+    opened = words.open_written(home)
+    state = homes.status(opened, at=words.resolve_at(opened, at))
+    if as_json:
+        output.json_document(asdict(state))
+        return
+    output.line(f"home      {state.path} ({state.layout} layout)")
+    output.line(f"branch    {state.branch or '(detached)'}")
+    output.line(f"revision  {(state.revision or '(no commits yet)')[:12]}")
+    output.line(f"persona   {state.persona or '(not numbered)'}")
+    output.line(f"entries   {state.entries['self']} self, {state.entries['user']} user")
+    output.line(f"by hand   {', '.join(state.changed) or 'nothing'}")
+    if state.cut:
+        output.line(f"cut       {', '.join(state.cut)}")
+    output.warnings(state.warnings)
+
+
+def _read(source: str) -> bytes:
+    if source == "-":
+        return sys.stdin.buffer.read()
+    return Path(source).read_bytes()
+
+
+def _listed(name: str, state: object) -> dict[str, object]:
+    from soulgit.homes import Status
+
+    if isinstance(state, Status):
+        return {"name": name, "error": None, **asdict(state)}
+    return {"name": name, "error": str(state)}
+
+
+def _told(what: str, files: tuple[str, ...], word: str, *, is_blank: bool) -> str:
+    if what == "already":
+        return "it is a home already; nothing was changed"
+    if what == "adopted":
+        return f"adopted as it is: {', '.join(files)}; `soulgit status {word}` says more"
+    shows = f"`soulgit compose {word}` shows the prompt"
+    if is_blank:
+        return f"a new home; say who it is in its SOUL.md, then `soulgit capture {word}`; {shows}"
+    return f"a new home; {shows}"

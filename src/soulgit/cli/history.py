@@ -1,0 +1,172 @@
+"""`log`, `show`, `diff`: what happened, by whom, and what it did to the soul."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from soulgit.cli import output, words
+
+if TYPE_CHECKING:
+    from soulgit.history import Entry, FileChange
+
+
+@click.command("log")
+@words.optional_home_argument
+@click.option("-n", "count", type=click.IntRange(min=0), metavar="N", help="At most N commits.")
+@click.option("--action", metavar="ACTION", help="Only this action, like add or capture.")
+@click.option("--target", type=click.Choice(["self", "user"]), help="Only this memory file.")
+@click.option("--session", help="Only what this session wrote.")
+@click.option("--source", help="Only what came from this source.")
+@click.option("--since", metavar="TIME", help="Only commits of this ISO 8601 time or later.")
+@click.option("--until", metavar="TIME", help="Only commits of this time or earlier.")
+@click.option("--grep", metavar="TEXT", help="Only where this text was written, in any case.")
+@words.at_option
+@words.json_option
+def log_command(
+    home: str | None,
+    count: int | None,
+    action: str | None,
+    target: str | None,
+    session: str | None,
+    source: str | None,
+    since: str | None,
+    until: str | None,
+    grep: str | None,
+    at: str | None,
+    as_json: bool,
+) -> None:
+    """List what happened, newest first; with --json one object a line."""
+    from soulgit import history, revisions
+    from soulgit.core.record import ACTIONS
+    from soulgit.errors import InvalidArgument
+
+    if action is not None and action not in ACTIONS:
+        raise InvalidArgument(f"unknown action {action}", hint=f"one of {', '.join(ACTIONS)}")
+    wanted = history.Wanted(
+        action=action,
+        target=target,
+        session=session,
+        source=source,
+        since=None if since is None else revisions.parse_time(since),
+        until=None if until is None else revisions.parse_time(until),
+        grep=grep,
+    )
+    opened = words.open_written(home)
+    entries = history.log(opened, at=words.resolve_at(opened, at), wanted=wanted)
+    page = itertools.islice(entries, count)
+    if as_json:
+        for entry in page:
+            output.json_line(_json(entry))
+    else:
+        output.lines(map(_one_line, page), paged=True)
+    if history.is_cut(opened) and count is None:
+        output.note("the history is cut here: this clone is shallow")
+
+
+@click.command("show")
+@words.home_argument
+@click.argument("rev", type=words.REVISION)
+@click.option("--soul", is_flag=True, help="Print the soul at that revision instead.")
+@words.json_option
+def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
+    """Show what one commit did: its record, and the files before and after."""
+    from soulgit import history, prompt
+
+    opened = words.open_written(home)
+    if soul:
+        composed = prompt.compose_soul(opened, at=rev)
+        output.warnings(composed.warnings)
+        output.line(composed.text)
+        return
+    entry, changes = history.show(opened, rev)
+    if as_json:
+        output.json_document({**_json(entry), "files": [asdict(change) for change in changes]})
+    else:
+        output.lines(itertools.chain(_header(entry), _diff(changes)), paged=True)
+
+
+@click.command("diff")
+@words.optional_home_argument
+@click.argument("old", type=words.REVISION, required=False)
+@click.argument("new", type=words.REVISION, required=False)
+@words.json_option
+def diff_command(home: str | None, old: str | None, new: str | None, as_json: bool) -> None:
+    """Show how the soul differs: by hand, since a revision, or between two revisions."""
+    from soulgit import history
+
+    changes = history.diff(words.open_written(home), old, new)
+    if as_json:
+        output.json_document([asdict(change) for change in changes])
+    else:
+        output.lines(_diff(changes), paged=True)
+
+
+def _json(entry: Entry) -> dict[str, Any]:
+    told = entry.record
+    return {
+        "id": entry.id,
+        "parents": list(entry.parents),
+        "time": entry.time.iso(),
+        "author": f"{entry.author.name} <{entry.author.email}>",
+        "subject": told.subject,
+        "text": told.text,
+        "with": told.replacement,
+        "action": told.action,
+        "target": told.target,
+        "persona": told.persona,
+        "origin": told.origin,
+        "source": told.source,
+        "session": told.session,
+        "model": told.model,
+        "reason": told.reason,
+    }
+
+
+def _one_line(entry: Entry) -> str:
+    when = entry.time.iso()[:16].replace("T", " ")
+    who = click.style(entry.author.name, fg="cyan")
+    return f"{click.style(entry.id[:12], fg='yellow')} {when} {who}: {entry.record.subject}"
+
+
+def _header(entry: Entry) -> Iterator[str]:
+    told = entry.record
+    yield click.style(f"commit {entry.id}", fg="yellow")
+    yield f"author   {entry.author.name} <{entry.author.email}>"
+    yield f"time     {entry.time.iso()}"
+    for name in ("action", "target", "origin", "source", "session", "model", "reason"):
+        value = getattr(told, name)
+        if value is not None:
+            yield f"{name:8} {value}"
+    yield ""
+    yield f"    {told.subject}"
+    yield ""
+
+
+def _diff(changes: Iterable[FileChange]) -> Iterator[str]:
+    for change in changes:
+        if change.hidden:
+            yield f"{change.name}: changed only in what no model sees"
+            continue
+        yield from map(_coloured, _unified(change))
+
+
+def _unified(change: FileChange) -> Iterator[str]:
+    before, after = change.before, change.after
+    return difflib.unified_diff(
+        [] if before is None else before.splitlines(),
+        [] if after is None else after.splitlines(),
+        "/dev/null" if before is None else f"a/{change.name}",
+        "/dev/null" if after is None else f"b/{change.name}",
+        lineterm="",
+    )
+
+
+def _coloured(line: str) -> str:
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return click.style(line, fg=colour) if colour else line

@@ -1,0 +1,90 @@
+"""What commands print: results to standard output, all else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from soulgit.core.record import one_line
+from soulgit.errors import SoulgitError, StorageFailed
+
+
+def write(text: str) -> None:
+    """Write text to standard output as UTF-8, whatever the locale, and nothing more."""
+    click.echo(text.encode("utf-8", "replace"), nl=False)
+
+
+def line(text: str) -> None:
+    """Write a line to standard output."""
+    write(text + "\n")
+
+
+def json_line(value: Any) -> None:
+    """Write a value as one line of JSON."""
+    line(json.dumps(value, ensure_ascii=False))
+
+
+def json_document(value: Any) -> None:
+    """Write a value as JSON for people and programs."""
+    line(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def lines(texts: Iterable[str], *, paged: bool = False) -> None:
+    """Write lines as they come, through a pager where a person reads them on a terminal."""
+    if paged and sys.stdout.isatty():
+        click.echo_via_pager(text + "\n" for text in texts)
+        return
+    for text in texts:
+        click.echo(styled(text).encode("utf-8", "replace"))
+
+
+def styled(text: str) -> str:
+    """Return text with its colours, or without where nobody sees them."""
+    return text if is_coloured() else click.unstyle(text)
+
+
+def is_coloured() -> bool:
+    """Whether standard output is a terminal that wants colour."""
+    import os
+
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def note(text: str) -> None:
+    """Tell something on standard error."""
+    click.echo(_printable(text), err=True)
+
+
+def warnings(texts: Iterable[str]) -> None:
+    """Tell warnings on standard error."""
+    for text in texts:
+        note(f"warning: {one_line(text, None)}")
+
+
+def error(fault: SoulgitError) -> None:
+    """Tell an error: what is wrong in one line, what helps, and what to do."""
+    note(f"soulgit: {one_line(fault.message, 1_000)}")
+    for text in fault.facts.get("notes", ()):  # type: ignore[attr-defined]  # lines for people
+        note(f"  {one_line(str(text), None)}")
+    note(f"hint: {one_line(fault.hint, None)}")
+
+
+@contextmanager
+def storage_fault(what: str) -> Iterator[None]:
+    """Raise what the operating system refuses within as an error of soulgit."""
+    try:
+        yield
+    except OSError as fault:
+        raise StorageFailed(
+            f"{what}: {fault.strerror or fault}", hint="check the path and its permissions"
+        ) from fault
+
+
+def _printable(text: str) -> str:
+    encoding = sys.stderr.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,195 @@
+"""Homes: begun or adopted, listed, and how one stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from soulgit import adoption, disk, memory, personas, revision, revisions
+from soulgit.adoption import Hand, Working
+from soulgit.core import composition, persona, soulfile, starter
+from soulgit.core.actor import Identity
+from soulgit.core.layout import TARGETS, Layout
+from soulgit.core.record import Record
+from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
+from soulgit.git.staging import index_entries
+from soulgit.home import Clock, Home, system_clock
+from soulgit.revision import Draft, revise
+
+Identify = Callable[[Home], Identity]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What `init` did: the home, and how it came to be one."""
+
+    home: Home
+    what: str
+    """`new`, `adopted`, or `already` where there was nothing to do."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a home stands. `persona` is `persona/N`, None where no branch shows it."""
+
+    path: str
+    layout: str
+    branch: str | None
+    revision: str | None
+    persona: str | None
+    entries: dict[str, int]
+    changed: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+def init(
+    path: str,
+    *,
+    identifier: str,
+    identify: Identify,
+    name: str | None = None,
+    source: bytes | None = None,
+    clock: Clock = system_clock,
+) -> Beginning:
+    """Make a directory a home: a new one with a soul file, or one that adopts what is there.
+
+    `source` is the soul file, or plain prose, that a new home begins with, `identifier`
+    its id where it has none. What is there is not changed by one byte. Raises
+    InvalidArgument where a name or a source is given and a soul is there already.
+    """
+    is_new = not os.path.lexists(path)
+    with disk.storage_faults(f"{path} cannot be made"):
+        os.makedirs(path, exist_ok=True)
+    try:
+        home = Home.open(path, clock=clock)
+        return _init(home, identifier, identify, name, source)
+    except BaseException:
+        if is_new:
+            disk.remove_empty(path)
+        raise
+
+
+def _init(
+    home: Home, identifier: str, identify: Identify, name: str | None, source: bytes | None
+) -> Beginning:
+    files = tuple(home.look().files)
+    _refuse_lost_words(home, files, name, source)
+    if home.is_home and personas.is_written(home.repository, home.head().tip):
+        return Beginning(home, "already", files)
+    is_new = not files or source is not None
+    made = {"SOUL.md": _soul(identifier, name or _name(home), source)} if is_new else {}
+    with revision.begun(home):
+        author = identify(home)
+        told = Record("init", _subject(files, is_new), origin="cli")
+        if is_new or home.head().tip is not None:
+            revise(home, lambda _: Draft(told, author, made), hand=Hand(author))
+        else:
+            revise(home, hand=Hand(author, told))
+    return Beginning(home, "new" if is_new else "adopted", files)
+
+
+def _refuse_lost_words(
+    home: Home, files: tuple[str, ...], name: str | None, source: bytes | None
+) -> None:
+    """Refuse a name or a soul that there is no place for: nothing that is there is changed."""
+    if "SOUL.md" in files and source is not None:
+        raise InvalidArgument(
+            f"{home.path} has a SOUL.md already", hint="begin in another directory, or leave it out"
+        )
+    if files and source is None and name is not None:
+        raise InvalidArgument(
+            f"{home.path} is adopted as it is, so it cannot be given a name",
+            hint="leave --name out, and write the name into SOUL.md",
+        )
+
+
+def _soul(identifier: str, name: str, source: bytes | None) -> bytes:
+    """Return the soul file of a new home: a starter, prose below a head, or the source as it is."""
+    if source is None:
+        return starter.soul(identifier, name)
+    if composition.undecodable_offset(source) is not None or b"\0" in source:
+        raise InvalidText("the soul to begin with is no UTF-8 text", hint="save it as UTF-8")
+    text = composition.decode(source)
+    head = soulfile.find_frontmatter(text)
+    if head is None:
+        return starter.soul(identifier, name, text)
+    if head.fault is not None:
+        raise InvalidText(f"the soul to begin with is broken: {head.fault}", hint="mend it first")
+    return source
+
+
+def _name(home: Home) -> str:
+    return os.path.basename(home.path)
+
+
+def _subject(files: tuple[str, ...], is_new: bool) -> str:
+    return "init: begin a home" if is_new else f"init: adopt {', '.join(files)}"
+
+
+def capture(home: Home, hand: Hand) -> str | None:
+    """Record what was changed by hand; return the new tip, None where nothing was."""
+    return revise(home, hand=hand)
+
+
+def list_homes(root: str) -> list[tuple[str, Status | SoulgitError]]:
+    """Return the homes under a root by name, each with how it stands or why that is unknown."""
+    found: list[tuple[str, Status | SoulgitError]] = []
+    for name in sorted(disk.names(root)):
+        path = os.path.join(root, name)
+        if not os.path.lexists(os.path.join(path, ".git")):
+            continue
+        try:
+            found.append((name, status(Home.open(path))))
+        except SoulgitError as error:
+            found.append((name, error))
+    return found
+
+
+def status(home: Home, *, at: str | None = None) -> Status:
+    """Return how a home stands now, or stood at a revision."""
+    if at is not None:
+        commit_id = revisions.resolve(home, at)
+        with home.reading() as repository:
+            tree = repository.commit(commit_id).tree
+            layout = personas.tree_layout(repository, tree)
+            return _status(home, layout, personas.contents(repository, tree), commit_id, ())
+    home.heal()
+    working = home.look()
+    changed = changed_by_hand(home, working)
+    return _status(home, working.layout, working.contents, home.head().tip, changed)
+
+
+def changed_by_hand(home: Home, working: Working) -> tuple[str, ...]:
+    """Return what differs from the last commit, a line each, like `changed MEMORY.md`."""
+    with home.reading() as repository:
+        tip = repository.head().tip
+        tree = repository.commit(tip).tree if tip else None
+        staged = index_entries(home.index_path, adoption.role_paths(repository, working, tree))
+        steps = adoption.found_steps(repository, tree, working, staged, Hand())
+    return tuple(line for step in steps for line in (step.record.text or "").splitlines())
+
+
+def _status(
+    home: Home,
+    layout: Layout,
+    files: dict[str, bytes],
+    commit_id: str | None,
+    changed: tuple[str, ...],
+) -> Status:
+    soul = composition.compose(files, persona.digest(files), revision=commit_id)
+    entries = memory.entries_of(files, layout)
+    return Status(
+        path=home.path,
+        layout=layout.name,
+        branch=home.head().branch,
+        revision=commit_id,
+        persona=personas.name_of(home.repository, soul.persona),
+        entries={target: sum(entry.target == target for entry in entries) for target in TARGETS},
+        changed=changed,
+        cut=tuple(report.name for report in soul.files if report.truncated),
+        warnings=soul.warnings,
+    )
