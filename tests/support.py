@@ -68,6 +68,7 @@ def put(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 def git_home(directory: Path, files: Mapping[str, str | bytes]) -> Git:
     """Make a home that a person committed with git and soulgit has not seen."""
+    directory.mkdir(parents=True, exist_ok=True)
     git = Git(directory)
     git("init", "-q")
     put(directory, files)

@@ -11,7 +11,7 @@ from soulgit.core.actor import UNKNOWN, Identity
 from soulgit.core.layout import PERSONA_NAMES, Layout
 from soulgit.core.record import Record
 from soulgit.disk import DiskFile
-from soulgit.errors import UnsafeFile
+from soulgit.errors import RepositoryRefused, UnsafeFile
 from soulgit.git import Repository, TreeEntry
 from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 
@@ -118,6 +118,20 @@ def found_steps(
     if changed:
         steps.append(_step("changed", changed, {**head, **index}, hand))
     return steps
+
+
+def refuse_sparse(repository: Repository, working: Working, head_tree: str | None) -> None:
+    """Raise RepositoryRefused where a sparse checkout hides a bootstrap file: it is not deleted."""
+    if repository.setting("core.sparsecheckout") != "true":
+        return
+    there = {file.path for file in working.files.values()}
+    there.update(path for file in working.files.values() for path, _ in file.links)
+    for path in _committed_paths(repository, head_tree):
+        if path not in there:
+            raise RepositoryRefused(
+                f"{path} is in the history but a sparse checkout hides it from the directory",
+                hint=f"git -C {repository.path} sparse-checkout disable",
+            )
 
 
 def write_blobs(repository: Repository, working: Working, entries: Iterable[str]) -> None:

@@ -143,11 +143,12 @@ def _revise_once(
 ) -> str | None:
     head = _writable_head(home, branch)
     working = home.look()
+    repository = home.repository
+    head_tree = repository.commit(head.tip).tree if head.tip else None
+    adoption.refuse_sparse(repository, working, head_tree)
     draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
     if edit and draft is None:
         return None
-    repository = home.repository
-    head_tree = repository.commit(head.tip).tree if head.tip else None
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
     steps = adoption.found_steps(repository, head_tree, working, staged, hand)
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})

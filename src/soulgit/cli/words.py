@@ -45,7 +45,9 @@ class RevisionWord(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """Offer HEAD and the branches and tags of the home."""
         try:
-            repository = open_home(ctx.params.get("home")).repository
+            # While an option still lacks its value, click leaves the words unparsed.
+            word = ctx.params.get("home") or next(iter(ctx.args), None)
+            repository = open_home(word).repository
             names = [name.split("/", 2)[2] for name in repository.refs("refs/heads/")]
             names += [name.split("/", 2)[2] for name in repository.refs("refs/tags/")]
         except SoulgitError:

@@ -58,8 +58,8 @@ class Repository:
         workdir = handle.workdir
         if workdir is None or os.path.realpath(workdir) != os.path.realpath(path):
             raise RepositoryRefused(
-                f"the repository at {path} keeps its working files elsewhere",
-                hint="use the directory that `git rev-parse --show-toplevel` names",
+                f"the repository of {path} keeps its working files elsewhere: {workdir}",
+                hint="use that directory; for a linked home that was moved, `git worktree repair`",
             )
         return cls(handle, path)
 
