@@ -88,14 +88,21 @@ def role_paths(repository: Repository, working: Working, head_tree: str | None) 
 def disk_entries(repository: Repository, working: Working, head_tree: str | None) -> Entries:
     """Return what a tree would hold of the working files; absent but committed ones are None."""
     entries: Entries = dict.fromkeys(_committed_paths(repository, head_tree))
-    keeps_mode = repository.setting("core.filemode") != "false"
     for file in working.files.values():
         for path, target in file.links:
             data = target.encode("utf-8", "surrogateescape")
             entries[path] = TreeEntry(LINK_MODE, repository.hash_blob(data))
-        mode = EXECUTABLE_MODE if file.executable and keeps_mode else FILE_MODE
+        mode = file_mode(repository, file, head_tree)
         entries[file.path] = TreeEntry(mode, repository.hash_blob(file.data))
     return entries
+
+
+def file_mode(repository: Repository, file: DiskFile, head_tree: str | None) -> int:
+    """Return the mode a file is committed with: the disk's, or HEAD's where git ignores modes."""
+    if repository.setting("core.filemode") == "false":
+        known = repository.entry(head_tree, file.path) if head_tree else None
+        return known.mode if known and known.mode == EXECUTABLE_MODE else FILE_MODE
+    return EXECUTABLE_MODE if file.executable else FILE_MODE
 
 
 def found_steps(

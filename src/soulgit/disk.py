@@ -67,12 +67,12 @@ def read(root: str, path: str) -> DiskFile:
         raise UnsafeFile(
             f"{path} cannot be read: {fault.strerror}", hint="check its permissions", path=path
         ) from fault
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnsafeFile(f"{path} is {_kind(status.st_mode)}, not a file", path=path)
-        with storage_faults(f"{path} cannot be read"):
-            data = file.read()
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise UnsafeFile(f"{path} is {_kind(status.st_mode)}, not a file", path=path)
+    with open(descriptor, "rb") as file, storage_faults(f"{path} cannot be read"):
+        data = file.read()
     return DiskFile(resolved.path, data, bool(status.st_mode & 0o100), resolved.links)
 
 

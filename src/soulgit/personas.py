@@ -13,6 +13,8 @@ from soulgit.git.values import BRANCHES
 
 _NUMBERED = re.compile(r"(?:refs/heads|refs/remotes/[^/]+)/persona/([1-9][0-9]*)")
 
+_MEMORY_NAMES = tuple(map(layout.memory_name, layout.TARGETS))
+
 
 def ref_name(number: int) -> str:
     """Return the ref of the branch that shows a persona to people."""
@@ -21,17 +23,15 @@ def ref_name(number: int) -> str:
 
 def tree_layout(repository: Repository, tree: str) -> Layout:
     """Return the layout that a tree has of itself."""
-    inside = {
-        f"{layout.HERMES.memory_directory}{name}" for name in repository.names(tree, "memories")
-    }
-    return layout.detect(inside.union(repository.names(tree)))
+    return layout.detect(_names(repository, tree))
 
 
 def contents(repository: Repository, tree: str) -> dict[str, bytes]:
     """Return the bootstrap files of a tree by name, in the order of composition."""
+    there = _names(repository, tree)
     found = {}
-    for name, path in tree_layout(repository, tree).paths():
-        data = repository.read(tree, path)
+    for name, path in layout.detect(there).paths():
+        data = repository.read(tree, path) if path in there else None
         if data is not None:
             found[name] = data
     return found
@@ -112,9 +112,28 @@ def refuse_branch(branch: str | None, path: str) -> None:
         raise BranchRefused(f"{path} is on {branch}, which shows a persona and takes no writes")
 
 
+def refuse_blocked(repository: Repository) -> None:
+    """Raise BranchRefused where a branch `persona` leaves no room for `persona/N`."""
+    if repository.ref(f"{BRANCHES}persona") is not None:
+        raise BranchRefused(
+            f"a branch named persona in {repository.path} leaves no room for persona/1",
+            hint=f"rename it: git -C {repository.path} branch -m persona NAME",
+        )
+
+
 def companion_name(files: dict[str, bytes], fallback: str) -> str:
     """Return what a companion is called: its frontmatter's name, else the directory's."""
     return persona.companion_name(files.get("SOUL.md")) or fallback
+
+
+def _names(repository: Repository, tree: str) -> set[str]:
+    """Return the names in a tree, those in a memory directory too where it may be in use."""
+    there = set(repository.names(tree))
+    if "memories" in there and not there.intersection(_MEMORY_NAMES):
+        directory = repository.follow(tree, "memories").path
+        inside = repository.names(tree, directory)
+        there.update(layout.HERMES.memory_directory + name for name in inside)
+    return there
 
 
 def _record_of(repository: Repository, commit_id: str) -> record.Record:

@@ -28,7 +28,7 @@ from soulgit.errors import (
 )
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries, unmerged
-from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE
+from soulgit.git.values import FILE_MODE
 from soulgit.home import Home
 from soulgit.landing import Ground, Plan, Raced
 
@@ -90,6 +90,8 @@ def revise_or_begin(home: Home, edit: Edit, *, branch: str | None = None) -> str
     if home.is_home:
         return revise(home, edit, branch=branch)
     enclosing = Repository.enclosing(home.path)
+    if enclosing is not None and os.path.realpath(enclosing) == home.path:
+        Repository.open(home.path)  # which says that it is bare
     if enclosing is not None:
         raise InsideRepository(
             f"{home.path} lies inside another repository ({enclosing}) and has none of its own"
@@ -154,7 +156,7 @@ def _revise_once(
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
     entries = adoption.disk_entries(repository, working, head_tree)
     if draft is not None:
-        made = _draft_entries(repository, working, draft)
+        made = _draft_entries(repository, working, draft, entries)
         steps.append(Step(draft.record, draft.author, made))
         entries |= made
     if not steps:
@@ -195,14 +197,15 @@ def _writable_head(home: Home, branch: str | None) -> Head:
     return head
 
 
-def _draft_entries(repository: Repository, working: Working, draft: Draft) -> Entries:
+def _draft_entries(
+    repository: Repository, working: Working, draft: Draft, present: Entries
+) -> Entries:
     entries: Entries = {}
     for name, data in draft.contents.items():
-        known = working.files.get(name)
-        mode = EXECUTABLE_MODE if known and known.executable else FILE_MODE
-        entries[working.real_path(name)] = (
-            None if data is None else TreeEntry(mode, repository.write_blob(data))
-        )
+        path = working.real_path(name)
+        known = present.get(path)
+        mode = known.mode if known else FILE_MODE
+        entries[path] = None if data is None else TreeEntry(mode, repository.write_blob(data))
     return entries
 
 
@@ -220,6 +223,7 @@ def _commit(
 ) -> dict[str, tuple[str | None, str]]:
     """Store a commit for each step and return the refs that shall move, the branch's last."""
     repository, when = home.repository, home.clock()
+    personas.refuse_blocked(repository)
     is_first = not personas.is_written(repository, head.tip)
     if head_tree is not None and not is_first:
         steps = [part for s in steps for part in adoption.split_persona(repository, head_tree, s)]
@@ -227,7 +231,7 @@ def _commit(
     refs: dict[str, tuple[str | None, str]] = {}
     for step in steps:
         tree = repository.write_tree(tree, step.entries)
-        begins = is_first if not refs and tip == head.tip else step.record.action == "edit"
+        begins = (is_first and tip == head.tip) or step.record.action == "edit"
         number = personas.next_number(repository, tip) if begins else None
         record = replace(step.record, persona=personas.tree_digest(repository, tree), number=number)
         parents = () if tip is None else (tip,)

@@ -41,7 +41,8 @@ def add(data: bytes, text: str, layout: Layout) -> Edit:
     notes = _notes_on_add(current, text, layout)
     if layout.delimiter is not None:
         kept = current.strip()
-        return Edit(_encode(kept + layout.delimiter * bool(kept) + text.strip()), notes)
+        added = _line_ends(current, text.strip())
+        return Edit(_encode(kept + layout.delimiter * bool(kept) + added), notes)
     added = _line_ends(current, f"\n- {text}\n")
     return Edit(_encode((current.rstrip() + added).lstrip()), notes)
 
@@ -124,8 +125,23 @@ def _find(current: str, text: str, layout: Layout) -> tuple[int, int]:
     for needle in (text, text.replace("\r\n", "\n").replace("\n", "\r\n")):
         start = current.find(needle)
         if start >= 0:
-            return start, start + len(needle)
+            return _within_entries(current, start, start + len(needle), layout.delimiter)
     raise TextNotFound(f"not found: {text}", notes=_notes_on_miss(current, text, layout))
+
+
+def _within_entries(current: str, start: int, end: int, delimiter: str | None) -> tuple[int, int]:
+    """Draw a span back from a delimiter that it holds only a part of."""
+    if delimiter is None:
+        return start, end
+    found = current.find(delimiter, max(0, start - len(delimiter) + 1))
+    while 0 <= found < end:
+        behind = found + len(delimiter)
+        if found < start < behind <= end:
+            start = behind
+        elif start <= found and end < behind:
+            end = found
+        found = current.find(delimiter, behind)
+    return start, end
 
 
 def _tidy(before: str, after: str, layout: Layout) -> str:

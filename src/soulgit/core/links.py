@@ -30,7 +30,7 @@ def resolve(path: str, read_link: Callable[[str], str | None]) -> Resolved:
         part = ahead.pop()
         if part == "..":
             if not done:
-                raise _leads_out(path, links)
+                raise _refused(path, links, "which is no file inside the home")
             done.pop()
         elif part not in ("", "."):
             target = read_link("/".join([*done, part]))
@@ -38,18 +38,20 @@ def resolve(path: str, read_link: Callable[[str], str | None]) -> Resolved:
                 done.append(part)
                 continue
             links.append(("/".join([*done, part]), target))
-            if target.startswith("/") or len(links) > _MAX_LINKS:
-                raise _leads_out(path, links)
+            if target.startswith("/"):
+                raise _refused(path, links, "which is an absolute path")
+            if len(links) > _MAX_LINKS:
+                raise _refused(path, links, "and so on without end")
             ahead += target.split("/")[::-1]
     if done and done[0].lower() == ".git":
-        raise _leads_out(path, links)
+        raise _refused(path, links, "which is no file inside the home")
     return Resolved("/".join(done), tuple(links))
 
 
-def _leads_out(path: str, links: list[tuple[str, str]]) -> UnsafeFile:
+def _refused(path: str, links: list[tuple[str, str]], why: str) -> UnsafeFile:
     target = links[-1][1] if links else path
     return UnsafeFile(
-        f"{path} is a link to {target!r}, which is no file inside the home",
+        f"{path} is a link to {target!r}, {why}",
         hint="put the file itself there, or link to one inside the home by a relative path",
         path=path,
     )

@@ -6,12 +6,14 @@ caller holds `index.lock` where it puts a new one in place.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping
 
 import pygit2
 from pygit2.enums import FileMode
+from pygit2.ffi import ffi
 
 from soulgit.git.faults import translated
 from soulgit.git.values import TreeEntry
@@ -20,7 +22,7 @@ from soulgit.git.values import TreeEntry
 def index_entries(index_path: str, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """Return what the index holds at some paths, unmerged ones left out."""
     with translated(index_path):
-        index = pygit2.Index(index_path)
+        index = _Index(index_path)
         return {
             path: TreeEntry(int(index[path].mode), str(index[path].id))
             for path in paths
@@ -31,7 +33,7 @@ def index_entries(index_path: str, paths: Iterable[str]) -> dict[str, TreeEntry]
 def unmerged(index_path: str) -> list[str]:
     """Return the paths of the index that a merge left unmerged."""
     with translated(index_path):
-        conflicts = pygit2.Index(index_path).conflicts
+        conflicts = _Index(index_path).conflicts
         if conflicts is None:
             return []
         return sorted({side.path for sides in conflicts for side in sides if side is not None})
@@ -40,12 +42,13 @@ def unmerged(index_path: str) -> list[str]:
 def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draft: str) -> bool:
     """Write to `draft` an index that differs from the present one in some paths.
 
-    Whatever else the user staged stays staged. Returns False where nothing differs.
+    Whatever else the user staged stays staged. Returns False where nothing differs. The
+    new index keeps the old one's time: by it git knows which files it must still compare.
     """
     if os.path.exists(index_path):
         shutil.copyfile(index_path, draft)
     with translated(index_path):
-        index = pygit2.Index(draft)
+        index = _Index(draft)
         differs = False
         for path, entry in changes.items():
             known = index[path] if path in index else None  # noqa: SIM401  # it has no get
@@ -60,4 +63,17 @@ def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draf
             differs = True
         if differs:
             index.write()
+            _keep_time(index_path, draft)
     return differs
+
+
+def _keep_time(index_path: str, draft: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        status = os.stat(index_path)
+        os.utime(draft, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+class _Index(pygit2.Index):
+    """An index; where it could not be read there is nothing to free, which pygit2 overlooks."""
+
+    _index = ffi.NULL
