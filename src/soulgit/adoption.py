@@ -46,6 +46,8 @@ class Step:
     record: Record
     author: Identity
     entries: Entries = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+    """What happened to each path, in words, where a person did it."""
 
 
 _BY_HAND = Record("capture", origin="hand")
@@ -172,20 +174,23 @@ def split_persona(repository: Repository, head_tree: str, step: Step) -> list[St
     before_digest = personas.tree_digest(repository, head_tree)
     if personas.tree_digest(repository, after) == before_digest:
         return [step]
-    edited = {path: entry for path, entry in step.entries.items() if path in PERSONA_NAMES}
+    edited = [path for path in step.entries if path in PERSONA_NAMES]
     if not edited:  # the bytes behind a link: one step, for its paths belong together
-        return [_as_edit(step)]
-    rest = {path: entry for path, entry in step.entries.items() if path not in edited}
-    parts = [replace(step, entries=rest)] if rest else []
-    return [*parts, _as_edit(replace(step, entries=edited))]
+        edited = list(step.entries)
+    rest = [path for path in step.entries if path not in edited]
+    parts = [_part(step, rest)] if rest else []
+    return [*parts, _as_edit(_part(step, edited))]
+
+
+def _part(step: Step, paths: list[str]) -> Step:
+    lines = {path: step.lines[path] for path in paths}
+    entries = {path: step.entries[path] for path in paths}
+    return Step(_told(step.record, lines), step.author, entries, lines)
 
 
 def _as_edit(step: Step) -> Step:
-    names = ", ".join(step.entries)
-    record = replace(
-        step.record, action="edit", subject=f"persona: edit {names} by hand", target=None
-    )
-    return replace(step, record=record)
+    subject = f"persona: edit {', '.join(step.entries)} by hand"
+    return replace(step, record=replace(step.record, action="edit", subject=subject, target=None))
 
 
 def _step(
@@ -194,15 +199,20 @@ def _step(
     before: Mapping[str, TreeEntry | None],
     hand: Hand,
 ) -> Step:
-    lines = [f"{_verb(verb, before[path], entry)} {path}" for path, entry in entries.items()]
-    targets = {layout.target_of(path.rpartition("/")[2]) for path in entries}
-    record = replace(
-        hand.record,
-        subject=hand.record.subject or f"capture: {', '.join(lines)}",
-        text="\n".join(lines),
+    lines = {path: f"{_verb(verb, before[path], entry)} {path}" for path, entry in entries.items()}
+    return Step(_told(hand.record, lines), hand.author, dict(entries), lines)
+
+
+def _told(record: Record, lines: Mapping[str, str]) -> Record:
+    """Return a record that says what happened to which path."""
+    targets = {layout.target_of(path.rpartition("/")[2]) for path in lines}
+    summary = f"capture: {', '.join(lines.values())}" if record.action == "capture" else None
+    return replace(
+        record,
+        subject=summary or record.subject,
+        text="\n".join(lines.values()),
         target=targets.pop() if len(targets) == 1 else None,
     )
-    return Step(record, hand.author, dict(entries))
 
 
 def _verb(verb: str, before: TreeEntry | None, after: TreeEntry | None) -> str:
