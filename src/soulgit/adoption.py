@@ -68,6 +68,7 @@ def look(root: str) -> Working:
     there.update(layout.HERMES.memory_directory + name for name in memory)
     found = layout.detect(there)
     files = {name: disk.read(root, path) for name, path in found.paths() if path in there}
+    personas.refuse_shared({name: file.path for name, file in files.items()})
     return Working(found, files, other_case(there, found))
 
 
@@ -129,10 +130,12 @@ def found_steps(
     return steps
 
 
-def refuse_sparse(repository: Repository, working: Working, head_tree: str | None) -> None:
+def refuse_sparse(repository: Repository, working: Working) -> None:
     """Raise RepositoryRefused where a sparse checkout hides a bootstrap file: it is not deleted."""
     if repository.setting("core.sparsecheckout") != "true":
         return
+    tip = repository.head().tip
+    head_tree = repository.commit(tip).tree if tip else None
     there = {file.path for file in working.files.values()}
     there.update(path for file in working.files.values() for path, _ in file.links)
     for path in _committed_paths(repository, head_tree):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from soulgit.core import links
 from soulgit.errors import BusyError, HomeNotFound, StorageFailed, UnsafeFile
 
+_DRAFT_PREFIX = ".soulgit-draft-"
 _POLL_SECONDS = 0.005
 _MODE_BITS = 0o7777
 
@@ -146,6 +147,33 @@ def discard(path: str) -> None:
         os.unlink(path)
 
 
+def discard_tree(path: str) -> None:
+    """Take a file or directory of soulgit's own away, if it is there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        discard(path)
+
+
+def draft_name() -> str:
+    """Return a name for a directory of soulgit's own that stands in a home for a moment."""
+    return f"{_DRAFT_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
+
+
+def is_dead_draft(name: str) -> bool:
+    """Whether a name is that of such a directory whose process is gone."""
+    pid = name.removeprefix(_DRAFT_PREFIX).partition("-")[0]
+    if not (name.startswith(_DRAFT_PREFIX) and pid.isdecimal() and pid.isascii()):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
+
+
 @dataclass(frozen=True)
 class Kept:
     """A file's old state, to be put back."""
@@ -156,12 +184,14 @@ class Kept:
 
     def put_back(self) -> None:
         """Make the file what it was when it was kept."""
+        if unchanged("", self.path, self.data):
+            return
         with storage_faults(f"{self.path} cannot be put back"):
             if self.data is None:
                 discard(self.path)
             elif not _same_file(self.link, self.path):
                 os.replace(self.link, self.path)
-            elif not unchanged("", self.path, self.data):
+            else:
                 write(self.path, self.data, durable=True)  # it was written in place
 
     def forget(self) -> None:
@@ -192,10 +222,23 @@ def modified_at(path: str) -> float | None:
         return None
 
 
-def remove_empty(path: str) -> None:
-    """Take a directory away if nothing is in it."""
-    with contextlib.suppress(OSError):
-        os.rmdir(path)
+@contextmanager
+def made_directory(path: str) -> Iterator[None]:
+    """Make a directory and those above it; when what follows fails, take the empty ones away."""
+    missing = []
+    above = os.path.abspath(path)
+    while not os.path.lexists(above):
+        missing.append(above)
+        above = os.path.dirname(above)
+    with storage_faults(f"{path} cannot be made"):
+        os.makedirs(path, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for directory in missing:
+                os.rmdir(directory)
+        raise
 
 
 def sync(path: str) -> None:
@@ -222,21 +265,23 @@ def sync_tree(root: str) -> None:
 
 
 @contextmanager
-def exclusive(lock: str, token: bytes, wait_seconds: float) -> Iterator[None]:
-    """Hold a lock file as git does, by being the one who made it; its content is `token`."""
+def exclusive(lock: str, scratch: str, token: bytes, wait_seconds: float) -> Iterator[None]:
+    """Hold a lock file as git does, by being the one who made it.
+
+    It holds `token` from its first moment, being a link to the file `scratch`, so that a
+    lock of a dead writer's is never mistaken for one of a living git's.
+    """
     deadline = time.monotonic() + wait_seconds
+    write(scratch, token, durable=False)
     with storage_faults(f"{lock} cannot be made"):
-        while (descriptor := _create(lock)) is None:
+        while not _link(scratch, lock):
             if time.monotonic() >= deadline:
                 raise busy(lock)
             time.sleep(_POLL_SECONDS)
-        with open(descriptor, "wb") as file:
-            file.write(token)
     try:
         yield
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(lock)
+        discard(lock)
 
 
 def busy(lock: str) -> BusyError:
@@ -259,11 +304,26 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
-def _create(path: str) -> int | None:
+def _link(scratch: str, lock: str) -> bool:
+    """Make a lock of a file that is ready; return False where there is such a lock already."""
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        os.link(scratch, lock)
     except FileExistsError:
-        return None
+        return False
+    except OSError as fault:
+        if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK):
+            raise
+        return _copy_exclusively(scratch, lock)
+    return True
+
+
+def _copy_exclusively(scratch: str, lock: str) -> bool:
+    try:
+        with open(lock, "xb") as made, open(scratch, "rb") as file:
+            made.write(file.read())
+    except FileExistsError:
+        return False
+    return True
 
 
 def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:

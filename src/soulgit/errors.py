@@ -136,7 +136,9 @@ class ObjectMissing(RepositoryRefused):
     """An object is not here: a shallow or partial clone, or a damaged repository."""
 
     kind = "object-missing"
-    default_hint = "`git fetch --unshallow` or `git fetch --refetch` brings what a clone left out"
+    default_hint = (
+        "`git fsck` says what is missing; a clone gets it by `git fetch --unshallow` or `--refetch`"
+    )
 
 
 class BranchRefused(RefusedError):

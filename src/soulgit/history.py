@@ -94,7 +94,7 @@ def show(home: AnyHome, revision: str) -> tuple[Entry, list[FileChange]]:
     with home.reading() as repository:
         commit = repository.commit(commit_id)
         before = _parent_contents(repository, commit)
-        return _entry(commit), changes(before, personas.contents(repository, commit.tree))
+        return _entry(commit), changes(before, personas.readable_contents(repository, commit.tree))
 
 
 def diff(home: AnyHome, old: str | None = None, new: str | None = None) -> list[FileChange]:
@@ -167,13 +167,14 @@ def _contents(home: Home, revision: str) -> dict[str, bytes]:
         return {}
     commit_id = revisions.resolve(home, revision)
     with home.reading() as repository:
-        return personas.contents(repository, repository.commit(commit_id).tree)
+        return personas.readable_contents(repository, repository.commit(commit_id).tree)
 
 
 def _parent_contents(repository: Repository, commit: Commit) -> dict[str, bytes]:
     try:
         parent = next(iter(commit.parents), None)
-        return personas.contents(repository, repository.commit(parent).tree) if parent else {}
+        tree = repository.commit(parent).tree if parent else None
+        return personas.readable_contents(repository, tree) if tree else {}
     except ObjectMissing:
         if not repository.is_shallow:
             raise

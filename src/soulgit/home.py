@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -12,8 +13,9 @@ from soulgit import adoption, disk, landing, personas
 from soulgit import intent as intents
 from soulgit.adoption import Working
 from soulgit.core.actor import Identity, Moment
-from soulgit.errors import BusyError, HomeNotFound
+from soulgit.errors import BusyError, HomeNotFound, NotAHome
 from soulgit.git import Head, Repository
+from soulgit.git.repository import refuse_bare
 from soulgit.landing import Ground
 
 Clock = Callable[[], Moment]
@@ -57,14 +59,15 @@ class Home:
 
         With `durable` false a write is not synced before it is acknowledged.
         """
-        text = os.fspath(path)
-        if "\0" in text:
-            raise HomeNotFound("a path cannot hold a NUL character")
+        text = os.fsdecode(path)
+        if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise HomeNotFound("the path of a home must be UTF-8 without NUL")
         if not os.path.isdir(text):
             what = "is a file, not a directory" if os.path.exists(text) else "does not exist"
             raise HomeNotFound(f"{text or '(an empty path)'} {what}", path=text)
         home = cls(os.path.realpath(text), clock, wait_seconds, durable)
         disk.names(home.path)
+        refuse_bare(home.path)
         if home.is_home:
             home._repository = Repository.open(home.path)
         return home
@@ -91,8 +94,12 @@ class Home:
         return os.path.join(self.repository.git_dir, "index")
 
     def look(self) -> Working:
-        """Read the bootstrap files on disk."""
-        return adoption.look(self.path)
+        """Read the bootstrap files on disk; raises where a sparse checkout hides one."""
+        working = adoption.look(self.path)
+        if self.is_home:
+            with self.reading() as repository:
+                adoption.refuse_sparse(repository, working)
+        return working
 
     @contextmanager
     def reading(self) -> Iterator[Repository]:
@@ -137,7 +144,7 @@ class Home:
         with self._mutex:
             lock = filelock.FileLock(path, timeout=wait, poll_interval=_LOCK_POLL_SECONDS)
             with disk.storage_faults(f"{path} cannot be used"):
-                os.makedirs(ground.state_dir, exist_ok=True)
+                self._make_state_dir(ground)
                 try:
                     lock.acquire()
                 except filelock.Timeout as fault:
@@ -148,6 +155,14 @@ class Home:
                 yield ground
             finally:
                 lock.release()
+
+    def _make_state_dir(self, ground: Ground) -> None:
+        """Make soulgit's own directory, but never a git directory that went away."""
+        if not os.path.exists(os.path.join(ground.repository.git_dir, "HEAD")):
+            self.forget_repository()
+            raise NotAHome(f"the repository of {self.path} is gone", path=self.path)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(ground.state_dir)
 
     def _busy(self, path: str, ground: Ground) -> BusyError:
         intent = intents.read(ground.state_dir)

@@ -61,16 +61,10 @@ def init(
     its id where it has none. What is there is not changed by one byte. Raises
     InvalidArgument where a name or a source is given and a soul is there already.
     """
-    is_new = not os.path.lexists(path)
-    with disk.storage_faults(f"{path} cannot be made"):
-        os.makedirs(path, exist_ok=True)
-    try:
+    _refuse_name(os.path.basename(path) if name is None else name)
+    with disk.made_directory(path):
         home = Home.open(path, clock=clock)
         return _init(home, identifier, identify, name, source)
-    except BaseException:
-        if is_new:
-            disk.remove_empty(path)
-        raise
 
 
 def _init(
@@ -104,6 +98,13 @@ def _refuse_lost_words(
         raise InvalidArgument(
             f"{home.path} is adopted as it is, so it cannot be given a name",
             hint="leave --name out, and write the name into SOUL.md",
+        )
+
+
+def _refuse_name(name: str) -> None:
+    if not name.isprintable():
+        raise InvalidText(
+            "the name holds a character that cannot be printed", hint="choose another name"
         )
 
 
@@ -157,7 +158,6 @@ def status(home: Home, *, at: str | None = None) -> Status:
             tree = repository.commit(commit_id).tree
             layout = personas.tree_layout(repository, tree)
             return _status(home, layout, personas.contents(repository, tree), commit_id, ())
-    home.heal()
     working = home.look()
     changed = changed_by_hand(home, working)
     return _status(home, working.layout, working.contents, home.head().tip, changed)

@@ -29,8 +29,9 @@ class Intent:
     token: str
     pid: int
     boot: str
-    home: str
     git_dir: str
+    """The home's git directory, relative to the common one, for homes are moved and copied."""
+
     refs: dict[str, tuple[str | None, str]]
     files: dict[str, tuple[str | None, str | None]]
     index: dict[str, tuple[TreeEntry | None, TreeEntry | None]]
@@ -49,24 +50,24 @@ def clear(directory: str) -> None:
 
 
 def read(directory: str) -> Intent | None:
-    """Return the intent that was not cleared; None also for one that was cut in writing,
-    for then nothing else had begun.
+    """Return the intent that was not cleared.
+
+    None also for one that is no intent: it was cut in writing, and nothing else had begun.
     """
     try:
         with open(os.path.join(directory, _FILE), "rb") as file:
-            values: dict[str, Any] = json.loads(file.read())
-    except (OSError, ValueError):
+            return _parse(json.loads(file.read()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-    return Intent(
-        **values
-        | {
-            "refs": {name: (old, new) for name, (old, new) in values["refs"].items()},
-            "files": {path: (old, new) for path, (old, new) in values["files"].items()},
-            "index": {
-                path: (_entry(old), _entry(new)) for path, (old, new) in values["index"].items()
-            },
-        }
-    )
+
+
+def _parse(values: dict[str, Any]) -> Intent:
+    parsed = {
+        "refs": {name: (old, new) for name, (old, new) in values["refs"].items()},
+        "files": {path: (old, new) for path, (old, new) in values["files"].items()},
+        "index": {path: (_entry(old), _entry(new)) for path, (old, new) in values["index"].items()},
+    }
+    return Intent(**values | parsed)
 
 
 def written_at(directory: str) -> float:

@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from soulgit import disk
 from soulgit import intent as intents
 from soulgit.core.actor import UNKNOWN, Identity
-from soulgit.errors import SoulgitError
+from soulgit.errors import RefusedError, RepositoryRefused, SoulgitError
 from soulgit.git import Repository, TreeEntry
 from soulgit.git.locking import RefLocks, locked_refs
 from soulgit.git.staging import index_entries, prepare_index
@@ -84,6 +84,11 @@ def land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
     Raises Raced where they or a ref are not. When anything fails before the refs moved,
     files and index are as before.
     """
+    with disk.storage_faults(f"{ground.root} cannot be written"):
+        _land(ground, plan, still)
+
+
+def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
     intent = _intent(ground, plan)
     intents.write(ground.state_dir, intent, durable=ground.durable)
     try:
@@ -106,19 +111,42 @@ def heal(ground: Ground) -> bool:
     Returns whether there was anything. The dead writer's home may be another one of the
     same repository.
     """
-    scratch = os.path.join(ground.state_dir, "scratch")
-    for name in disk.names(scratch):
-        disk.discard(os.path.join(scratch, name))
+    _sweep(ground)
     intent = intents.read(ground.state_dir)
     if intent is None:
         return False
-    _remove_dead_locks(ground, intent)
+    theirs = _ground_of(ground, intent)
+    _remove_dead_locks(theirs, intent)
     now = {name: ground.repository.ref(name) for name in intent.refs}
     has_moved = any(now[name] == new for name, (_, new) in intent.refs.items())
-    if has_moved or _files_are_new(intent):
-        _carry_on(ground, intent, [n for n, (old, _) in intent.refs.items() if now[n] == old])
+    if has_moved or _files_are_new(theirs, intent):
+        _carry_on(theirs, intent, [n for n, (old, _) in intent.refs.items() if now[n] == old])
     intents.clear(ground.state_dir)
     return True
+
+
+def _sweep(ground: Ground) -> None:
+    """Take away the temporary files of dead writers, in the git directory and in the home."""
+    scratch = os.path.join(ground.state_dir, "scratch")
+    leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]
+    for directory, found in ((scratch, disk.names(scratch)), (ground.root, leftover)):
+        for name in found:
+            disk.discard_tree(os.path.join(directory, name))
+
+
+def _ground_of(ground: Ground, intent: Intent) -> Ground:
+    """Return where a dead writer's write was to land: this home, or one linked to it."""
+    common = ground.repository.common_dir
+    git_dir = os.path.normpath(os.path.join(common, intent.git_dir))
+    index_path = os.path.join(git_dir, "index")
+    if os.path.normpath(ground.repository.git_dir) == git_dir:
+        return replace(ground, index_path=index_path)
+    try:
+        with open(os.path.join(git_dir, "gitdir")) as file:
+            root = os.path.dirname(file.read().strip())
+    except OSError:
+        root = os.path.dirname(common)  # the main home, whose git directory is the common one
+    return replace(ground, root=root, index_path=index_path)
 
 
 def _intent(ground: Ground, plan: Plan) -> Intent:
@@ -130,8 +158,7 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
         token=f"soulgit {os.getpid()} {time.time_ns()}",
         pid=os.getpid(),
         boot=intents.boot_id(),
-        home=ground.root,
-        git_dir=ground.repository.git_dir,
+        git_dir=os.path.relpath(ground.repository.git_dir, ground.repository.common_dir),
         refs=plan.refs,
         files={path: (blob_id(old), blob_id(new)) for path, (old, new) in plan.files.items()},
         index={path: (before.get(path), entry) for path, entry in plan.index.items()},
@@ -143,7 +170,7 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
 def _locks(ground: Ground, plan: Plan, token: str) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
-        disk.exclusive(ground.index_path + ".lock", token.encode(), wait),
+        disk.exclusive(ground.index_path + ".lock", _scratch(ground, "held"), token.encode(), wait),
         locked_refs(ground.repository, list(plan.refs), plan.actor, wait) as refs,
     ):
         yield refs
@@ -213,21 +240,24 @@ def _scratch(ground: Ground, name: str) -> str:
 
 
 def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
-    """Remove a dead writer's locks: its own by their token, libgit2's by their age."""
-    index_lock = os.path.join(intent.git_dir, "index.lock")
-    if disk.unchanged(intent.git_dir, "index.lock", intent.token.encode()):
+    """Remove a dead writer's locks: its own by their token, libgit2's by content and age."""
+    index_lock = ground.index_path + ".lock"
+    if disk.unchanged("", index_lock, intent.token.encode()):
         disk.discard(index_lock)
     began = intents.written_at(ground.state_dir)
-    for name in intent.refs:
+    for name, (_, new) in intent.refs.items():
         lock = os.path.join(ground.repository.common_dir, name + ".lock")
         made = disk.modified_at(lock)
-        if made is not None and began - 1 <= made <= began + _LOCK_LIFETIME_SECONDS:
+        is_of_that_time = made is not None and began - 1 <= made <= began + _LOCK_LIFETIME_SECONDS
+        # libgit2's lock is empty until it holds the new id; git's holds an id at once.
+        is_theirs = any(disk.unchanged("", lock, held) for held in (b"", f"{new}\n".encode()))
+        if is_of_that_time and is_theirs:
             disk.discard(lock)
 
 
-def _files_are_new(intent: Intent) -> bool:
+def _files_are_new(ground: Ground, intent: Intent) -> bool:
     return bool(intent.files) and all(
-        _blob_id(intent.home, path) == new for path, (_, new) in intent.files.items()
+        _blob_id(ground.root, path) == new for path, (_, new) in intent.files.items()
     )
 
 
@@ -240,8 +270,7 @@ def _blob_id(root: str, path: str) -> str | None:
 
 
 def _carry_on(ground: Ground, intent: Intent, waiting: list[str]) -> None:
-    theirs = replace(ground, root=intent.home, index_path=os.path.join(intent.git_dir, "index"))
-    present = index_entries(theirs.index_path, intent.index)
+    present = index_entries(ground.index_path, intent.index)
     index = {
         path: new
         for path, (old, new) in intent.index.items()
@@ -255,6 +284,12 @@ def _carry_on(ground: Ground, intent: Intent, waiting: list[str]) -> None:
     )
     if not (plan.refs or plan.index):
         return
-    with _locks(theirs, plan, intent.token) as refs:
-        _put_index(theirs, plan)
-        refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)
+    try:
+        with _locks(ground, plan, intent.token) as refs:
+            _put_index(ground, plan)
+            refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)
+    except RefusedError as fault:
+        raise RepositoryRefused(
+            f"an earlier write is half done, and {', '.join(waiting)} cannot follow: {fault}",
+            hint="make room for that ref; the next command then ends the write",
+        ) from fault

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from soulgit.core import layout, persona, record
 from soulgit.core.layout import PERSONA_NAMES, Layout
-from soulgit.errors import BranchRefused
+from soulgit.errors import BranchRefused, RepositoryRefused, UnsafeFile
 from soulgit.git import Repository
 from soulgit.git.values import BRANCHES
 
@@ -29,12 +30,31 @@ def tree_layout(repository: Repository, tree: str) -> Layout:
 def contents(repository: Repository, tree: str) -> dict[str, bytes]:
     """Return the bootstrap files of a tree by name, in the order of composition."""
     there = _names(repository, tree)
+    present = {name: path for name, path in layout.detect(there).paths() if path in there}
+    refuse_shared({name: repository.follow(tree, path).path for name, path in present.items()})
+    read = {name: repository.read(tree, path) for name, path in present.items()}
+    return {name: data for name, data in read.items() if data is not None}
+
+
+def readable_contents(repository: Repository, tree: str) -> dict[str, bytes]:
+    """Return those bootstrap files of a tree that are files, for showing history."""
+    there = _names(repository, tree)
     found = {}
     for name, path in layout.detect(there).paths():
-        data = repository.read(tree, path) if path in there else None
-        if data is not None:
-            found[name] = data
+        with contextlib.suppress(UnsafeFile):
+            data = repository.read(tree, path) if path in there else None
+            if data is not None:
+                found[name] = data
     return found
+
+
+def refuse_shared(real_paths: Mapping[str, str]) -> None:
+    """Raise UnsafeFile where links make one file of two; real paths are given by name."""
+    names: dict[str, str] = {}
+    for name, path in real_paths.items():
+        other = names.setdefault(path, name)
+        if other != name:
+            raise UnsafeFile(f"{name} and {other} are one file, by a link", path=path)
 
 
 def tree_digest(repository: Repository, tree: str) -> str:
@@ -67,7 +87,7 @@ def first_parents(repository: Repository, tip: str) -> Iterator[str]:
 
 def numbers(repository: Repository) -> set[int]:
     """Return the numbers of the personas that local and remote-tracking branches show."""
-    matches = (_NUMBERED.fullmatch(name) for name in repository.refs("refs/"))
+    matches = map(_NUMBERED.fullmatch, _persona_refs(repository))
     return {int(match.group(1)) for match in matches if match}
 
 
@@ -84,7 +104,9 @@ def is_written(repository: Repository, tip: str | None) -> bool:
     """Whether soulgit has written this history: a persona branch, or a record on the way."""
     if tip is None:
         return False
-    if _record_of(repository, tip).action is not None or numbers(repository):
+    if _record_of(repository, tip).action is not None:
+        return True
+    if any(_shown(repository, name) for name in _persona_refs(repository)):
         return True
     return any(
         _record_of(repository, commit_id).action is not None
@@ -95,8 +117,8 @@ def is_written(repository: Repository, tip: str | None) -> bool:
 def name_of(repository: Repository, digest: str) -> str | None:
     """Return `persona/N` for a digest that a local persona branch was settled under."""
     for number in sorted(numbers(repository), reverse=True):
-        tip = repository.ref(ref_name(number))
-        if tip is not None and _record_of(repository, tip).persona == digest:
+        shown = _shown(repository, ref_name(number))
+        if shown is not None and shown.persona == digest:
             return f"persona/{number}"
     return None
 
@@ -105,7 +127,7 @@ def refuse_branch(branch: str | None, path: str) -> None:
     """Raise BranchRefused where HEAD is on no branch that a companion can live on."""
     if branch is None:
         raise BranchRefused(
-            f"HEAD of {path} is detached: what is written now would hang on no branch",
+            f"HEAD of {path} is detached or on no branch: what is written would be on none",
             hint="`git switch BRANCH` goes back, `git switch -c NAME` makes a branch here",
         )
     if branch == "persona" or branch.startswith("persona/"):
@@ -134,6 +156,20 @@ def _names(repository: Repository, tree: str) -> set[str]:
         inside = repository.names(tree, directory)
         there.update(layout.HERMES.memory_directory + name for name in inside)
     return there
+
+
+def _persona_refs(repository: Repository) -> list[str]:
+    return [name for name in repository.refs("refs/") if _NUMBERED.fullmatch(name)]
+
+
+def _shown(repository: Repository, ref: str) -> record.Record | None:
+    """Return the record that soulgit made of a persona, None for a branch of another's making."""
+    try:
+        tip = repository.ref(ref)
+        found = _record_of(repository, tip) if tip else None
+    except RepositoryRefused:
+        return None  # dangling, or no commit: nobody's persona
+    return found if found and found.action is not None else None
 
 
 def _record_of(repository: Repository, commit_id: str) -> record.Record:

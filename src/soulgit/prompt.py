@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from soulgit import adoption, personas, revisions
-from soulgit.adoption import Working
 from soulgit.core import composition, persona
 from soulgit.core.composition import Soul
 from soulgit.errors import ConflictPending
@@ -38,23 +37,13 @@ def compose_commit(home: Home, commit_id: str) -> Soul:
 
 def _compose_working(home: Home) -> Soul:
     working = home.look()
-    if home.is_home:
-        with home.reading() as repository:
-            _refuse_half_checked_out(home, repository, working)
-    return _compose(working.contents, working.twins, None)
-
-
-def _refuse_half_checked_out(home: Home, repository: Repository, working: Working) -> None:
-    """Refuse working files that git has left with merge markers, or left out."""
-    conflicts = unmerged(home.index_path)
+    conflicts = unmerged(home.index_path) if home.is_home else []
     if conflicts:
         raise ConflictPending(
             f"{', '.join(conflicts)} in {home.path} are unmerged, with markers in the text",
             hint="settle the merge with git first, or compose a revision with --at HEAD",
         )
-    tip = repository.head().tip
-    if tip is not None:
-        adoption.refuse_sparse(repository, working, repository.commit(tip).tree)
+    return _compose(working.contents, working.twins, None)
 
 
 def _compose(files: dict[str, bytes], twins: tuple[str, ...], revision: str | None) -> Soul:

@@ -7,6 +7,7 @@ what is there now.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -25,6 +26,8 @@ from soulgit.errors import (
     BusyError,
     ConflictPending,
     InsideRepository,
+    NotAHome,
+    SoulgitError,
 )
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries, unmerged
@@ -60,6 +63,8 @@ class Draft:
     contents: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
+_BEGIN_TRIES = 5
+
 Edit = Callable[[Snapshot], Draft | None]
 
 
@@ -87,20 +92,18 @@ def revise_or_begin(home: Home, edit: Edit, *, branch: str | None = None) -> str
 
     Raises InsideRepository for a directory in another repository's working tree.
     """
-    if home.is_home:
-        return revise(home, edit, branch=branch)
-    enclosing = Repository.enclosing(home.path)
-    if enclosing is not None and os.path.realpath(enclosing) == home.path:
-        Repository.open(home.path)  # which says that it is bare
-    if enclosing is not None:
-        raise InsideRepository(
-            f"{home.path} lies inside another repository ({enclosing}) and has none of its own"
-        )
-    working = home.look()
-    if edit(Snapshot(home.head(), working, home.companion(working))) is None:
-        return None
-    with begun(home):
-        return revise(home, edit, branch=branch)
+    for _ in range(_BEGIN_TRIES):
+        if not home.is_home:
+            _refuse_enclosed(home)
+            working = home.look()
+            if edit(Snapshot(home.head(), working, home.companion(working))) is None:
+                return None
+        try:
+            with begun(home):
+                return revise(home, edit, branch=branch)
+        except NotAHome:
+            home.forget_repository()  # another first write failed and took its repository away
+    raise BusyError(f"{home.path} is begun and taken away again by another program")
 
 
 @contextmanager
@@ -110,10 +113,25 @@ def begun(home: Home) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if is_ours and home.head().tip is None:
-            shutil.rmtree(os.path.join(home.path, ".git"))
-            home.forget_repository()
+        if is_ours:
+            _take_away(home)
         raise
+
+
+def _take_away(home: Home) -> None:
+    """Take an unused repository away, unless somebody else is at it; an empty one is harmless."""
+    with contextlib.suppress(SoulgitError), home.writing(wait_seconds=0):
+        if home.head().tip is None:
+            shutil.rmtree(os.path.join(home.path, ".git"))
+    home.forget_repository()
+
+
+def _refuse_enclosed(home: Home) -> None:
+    enclosing = Repository.enclosing(home.path)
+    if enclosing is not None:
+        raise InsideRepository(
+            f"{home.path} lies inside another repository ({enclosing}) and has none of its own"
+        )
 
 
 def begin(home: Home) -> bool:
@@ -121,7 +139,7 @@ def begin(home: Home) -> bool:
 
     Returns False where another process was faster; its repository is as good.
     """
-    draft = os.path.join(home.path, f".soulgit-{os.getpid()}-{time.monotonic_ns()}")
+    draft = os.path.join(home.path, disk.draft_name())
     with disk.storage_faults(f"{home.path} cannot be made a home"):
         try:
             os.mkdir(draft)
@@ -147,14 +165,13 @@ def _revise_once(
     working = home.look()
     repository = home.repository
     head_tree = repository.commit(head.tip).tree if head.tip else None
-    adoption.refuse_sparse(repository, working, head_tree)
     draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
     if edit and draft is None:
         return None
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
     steps = adoption.found_steps(repository, head_tree, working, staged, hand)
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
-    entries = adoption.disk_entries(repository, working, head_tree)
+    entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
     if draft is not None:
         made = _draft_entries(repository, working, draft, entries)
         steps.append(Step(draft.record, draft.author, made))

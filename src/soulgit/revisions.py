@@ -88,6 +88,12 @@ def _not_found(repository: Repository, revision: str) -> RevisionNotFound:
             f"{repository.path} has no commits yet, so {revision!r} names none",
             hint="the first memory, or `soulgit capture`, makes one",
         )
+    tip = repository.head().tip
+    if tip is not None and not repository.has(tip):
+        return RevisionNotFound(
+            f"the last commit of {repository.path}, {tip[:12]}, is not in the repository",
+            hint="`git fsck` says what is missing",
+        )
     if repository.is_shallow:
         return RevisionNotFound(
             f"{revision!r} names no commit here; this clone is shallow, its history is cut",

@@ -1,5 +1,5 @@
 """The command line: it parses, calls and renders, and decides nothing."""
 
-from soulgit.cli.app import main
+from soulgit.cli.app import run
 
-__all__ = ["main"]
+__all__ = ["run"]

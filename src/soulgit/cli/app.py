@@ -66,18 +66,16 @@ def cli(directories: tuple[str, ...]) -> None:
             os.chdir(directory)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; errors are told on standard error."""
     try:
         code = cli.main(args=list(arguments), prog_name="soulgit", standalone_mode=False)
-        sys.stdout.flush()
+        output.flush()
     except SoulgitError as error:
         return _told(error)
+    except output.ReaderGone:
+        _silence_output()
+        return 0
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except click.ClickException as error:
@@ -86,9 +84,6 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         output.note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        _silence_output()
-        return 0
     except OSError as fault:
         return _told(StorageFailed(f"{fault.filename or 'a file'}: {fault.strerror or fault}"))
     except Exception as fault:
@@ -98,6 +93,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def _told(error: SoulgitError) -> int:
     output.error(error)
+    try:
+        output.flush()
+    except (SoulgitError, output.ReaderGone):
+        _silence_output()
     return error.exit_code
 
 

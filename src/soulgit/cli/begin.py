@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -90,7 +89,7 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
 
 def _read(source: str) -> bytes:
     if source == "-":
-        return sys.stdin.buffer.read()
+        return words.read_input()
     return Path(source).read_bytes()
 
 

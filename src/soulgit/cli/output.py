@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,10 +14,13 @@ import click
 from soulgit.core.record import one_line
 from soulgit.errors import SoulgitError, StorageFailed
 
+_MESSAGE_COLUMNS = 400
+
 
 def write(text: str) -> None:
     """Write text to standard output as UTF-8, whatever the locale, and nothing more."""
-    click.echo(text.encode("utf-8", "replace"), nl=False)
+    with _told_if_lost():
+        click.echo(_bytes(text), nl=False)
 
 
 def line(text: str) -> None:
@@ -36,11 +40,11 @@ def json_document(value: Any) -> None:
 
 def lines(texts: Iterable[str], *, paged: bool = False) -> None:
     """Write lines as they come, through a pager where a person reads them on a terminal."""
-    if paged and sys.stdout.isatty():
+    if paged and is_terminal():
         click.echo_via_pager(text + "\n" for text in texts)
         return
     for text in texts:
-        click.echo(styled(text).encode("utf-8", "replace"))
+        line(styled(text))
 
 
 def styled(text: str) -> str:
@@ -50,9 +54,12 @@ def styled(text: str) -> str:
 
 def is_coloured() -> bool:
     """Whether standard output is a terminal that wants colour."""
-    import os
+    return is_terminal() and not os.environ.get("NO_COLOR")
 
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+def is_terminal() -> bool:
+    """Whether a person reads standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def note(text: str) -> None:
@@ -68,7 +75,7 @@ def warnings(texts: Iterable[str]) -> None:
 
 def error(fault: SoulgitError) -> None:
     """Tell an error: what is wrong in one line, what helps, and what to do."""
-    note(f"soulgit: {one_line(fault.message, 1_000)}")
+    note(f"soulgit: {one_line(fault.message, _MESSAGE_COLUMNS)}")
     for text in fault.facts.get("notes", ()):  # type: ignore[attr-defined]  # lines for people
         note(f"  {one_line(str(text), None)}")
     note(f"hint: {one_line(fault.hint, None)}")
@@ -83,6 +90,37 @@ def storage_fault(what: str) -> Iterator[None]:
         raise StorageFailed(
             f"{what}: {fault.strerror or fault}", hint="check the path and its permissions"
         ) from fault
+
+
+class ReaderGone(Exception):
+    """Nobody reads standard output any more, which is no fault."""
+
+
+@contextmanager
+def _told_if_lost() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+    except OSError as fault:
+        raise StorageFailed(
+            f"standard output cannot be written: {fault.strerror or fault}",
+            hint="what the command was to do is done; only its output is lost",
+        ) from fault
+
+
+def flush() -> None:
+    """Bring what was printed to its reader."""
+    if sys.stdout is not None:
+        with _told_if_lost():
+            sys.stdout.flush()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 def _printable(text: str) -> str:

@@ -58,12 +58,13 @@ def _json(soul: Soul) -> str:
 
 def _write(home: Home, target: str, text: str) -> None:
     """Write the soul to a file of the user's, which may not be part of the home itself."""
-    place = os.path.realpath(target)
-    inside = os.path.relpath(place, home.path)
-    files = home.look()
-    if inside.split(os.sep)[0] == ".git" or inside in {file.path for file in files.files.values()}:
+    inside = os.path.relpath(os.path.realpath(target), home.path)
+    working = home.look()
+    taken = {file.path for file in working.files.values()}
+    taken.update(path for _, path in working.layout.paths())
+    if inside.split(os.sep)[0] == ".git" or inside in taken:
         raise InvalidArgument(
             f"{target} is part of the home and would be overwritten", hint="name another file"
         )
-    with output.storage_fault(f"cannot write {target}"), open(place, "wb") as file:
+    with output.storage_fault(f"cannot write {target}"), open(target, "wb") as file:
         file.write(text.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -12,14 +13,26 @@ from click.shell_completion import CompletionItem
 
 from soulgit import disk
 from soulgit.core.actor import UNKNOWN, Identity
-from soulgit.errors import AmbiguousHome, HomeNotFound, InvalidText, NotAHome, SoulgitError
+from soulgit.errors import (
+    AmbiguousHome,
+    HomeNotFound,
+    InvalidArgument,
+    InvalidText,
+    NotAHome,
+    SoulgitError,
+)
 
 ROOT_VARIABLE = "SOULGIT_ROOT"
 
 
 def root() -> str:
     """Return the directory of the homes that have a name."""
-    return os.environ.get(ROOT_VARIABLE) or str(Path("~/.soulgit").expanduser())
+    named = os.environ.get(ROOT_VARIABLE) or os.path.expanduser("~/.soulgit")
+    if named.startswith("~"):
+        raise HomeNotFound(
+            "nobody knows where your home directory is", hint=f"set HOME or {ROOT_VARIABLE}"
+        )
+    return named
 
 
 class HomeWord(click.ParamType[str]):
@@ -91,6 +104,10 @@ def new_home_path(word: str) -> str:
     """Return where a home begins: a path as it is, a mere name under the root."""
     if _is_path(word) or os.path.lexists(word):
         return home_path(word)
+    if word.startswith((".", "-")) or not word.isprintable():
+        raise InvalidArgument(
+            f"{word!r} is no name for a home", hint="begin it with a letter or a digit"
+        )
     return os.path.join(root(), word)
 
 
@@ -101,7 +118,10 @@ def open_home(word: str | None) -> Any:
     path = home_path(word)
     if word is not None and not _is_path(word) and not os.path.lexists(path):
         raise HomeNotFound(f"there is no home {word}: neither ./{word} nor one under {root()}")
-    return Home.open(path)
+    home = Home.open(path)
+    with contextlib.suppress(SoulgitError):
+        home.heal()  # a reader ends what a dead writer left, where it can
+    return home
 
 
 def open_written(word: str | None) -> Any:
@@ -129,13 +149,20 @@ def read_text(word: str) -> str:
     """Return a text as given, or standard input for `-`, its last line end dropped."""
     if word != "-":
         return word
-    data = sys.stdin.buffer.read()
+    data = read_input()
     try:
         return data.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as fault:
         raise InvalidText(
             f"standard input is no UTF-8 (byte {fault.start + 1})", hint="send it as UTF-8"
         ) from None
+
+
+def read_input() -> bytes:
+    """Return all of standard input; raises InvalidText where it is closed."""
+    if sys.stdin is None:
+        raise InvalidText("standard input is closed", hint="give the text itself")
+    return sys.stdin.buffer.read()
 
 
 def user(home: Any) -> Identity:
@@ -153,7 +180,10 @@ def _around() -> str:
     from soulgit import personas
     from soulgit.git import Repository
 
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:
+        raise HomeNotFound("the current directory is gone", hint="go to another one") from None
     for directory in (here, *here.parents):
         if os.path.lexists(directory / ".git"):
             repository = Repository.open(str(directory))

@@ -26,6 +26,7 @@ _WITH = "with"
 """The line, not indented, between the old and the new text of a replacement."""
 
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): ?(.*)")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _INVISIBLE = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -85,7 +86,7 @@ def parse(message: str) -> Record:
         subject,
         text,
         replacement,
-        number=int(number) if number.isascii() and number.isdecimal() else None,
+        number=int(number) if _NUMBER.fullmatch(number) else None,
         **trailers,
     )
 

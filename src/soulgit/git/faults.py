@@ -24,7 +24,7 @@ def translated(path: str) -> Iterator[None]:
     """Raise what pygit2 raises within as an error of soulgit about the repository at `path`."""
     try:
         yield
-    except (pygit2.GitError, KeyError, ValueError, OSError) as fault:
+    except (pygit2.GitError, LookupError, ValueError, OSError) as fault:
         raise translate(fault, path) from fault
 
 
@@ -34,7 +34,7 @@ def translate(fault: Exception, path: str) -> SoulgitError:
     for says, error in _MEANINGS:
         if says in text:
             return error(path, text)
-    if isinstance(fault, KeyError):
+    if isinstance(fault, LookupError):
         return ObjectMissing(f"an object of {path} is not here: {text}")
     if any(sign in text for sign in _STORAGE) or isinstance(fault, OSError):
         return StorageFailed(f"the repository at {path} cannot be used: {text}")
@@ -75,11 +75,26 @@ def _locked(path: str, text: str) -> SoulgitError:
     return BusyError(f"the repository at {path} is locked: {text}")
 
 
-def _index(path: str, text: str) -> SoulgitError:
+def _not_found(path: str, text: str) -> SoulgitError:
     return RepositoryRefused(
-        f"the index of {path} cannot be read: {text}",
-        hint="`git update-index --no-split-index` and `git sparse-checkout disable` make it plain",
+        f"the .git of {path} leads to no repository",
+        hint="for a linked home whose repository was moved: git worktree repair",
     )
+
+
+@contextmanager
+def index_faults(index_path: str) -> Iterator[None]:
+    """Raise what pygit2 raises of an index as RepositoryRefused, with what makes it whole."""
+    try:
+        yield
+    except (pygit2.GitError, LookupError, ValueError, OSError) as fault:
+        if any(sign in str(fault) for sign in _STORAGE):
+            raise translate(fault, index_path) from fault
+        raise RepositoryRefused(
+            f"git's index cannot be read: {index_path}: {fault}",
+            hint="`git update-index --no-split-index` makes it plain; a broken one: delete it, "
+            "then `git reset`",
+        ) from fault
 
 
 _MEANINGS = (
@@ -89,7 +104,5 @@ _MEANINGS = (
     ("extensions.objectformat", _object_format),
     ("failed to parse config file", _config),
     ("failed to lock file", _locked),
-    ("unsupported mandatory extension", _index),
-    ("in index", _index),
-    ("index header", _index),
+    ("Repository not found", _not_found),
 )

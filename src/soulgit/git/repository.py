@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -30,6 +31,16 @@ _IN_PROGRESS = {
     RepositoryState.APPLY_MAILBOX_OR_REBASE: "git am",
 }
 
+
+def refuse_bare(path: str) -> None:
+    """Raise RepositoryRefused for a directory that is itself a git directory."""
+    if os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects")):
+        raise RepositoryRefused(
+            f"{path} is a bare repository, which has no working files",
+            hint="clone it: `git clone BARE HOME`, and use the clone",
+        )
+
+
 _Kind = TypeVar("_Kind", pygit2.Commit, pygit2.Tree, pygit2.Blob)
 
 
@@ -44,19 +55,20 @@ class Repository:
     @classmethod
     def open(cls, path: str) -> Repository:
         """Open the repository of a directory; raises NotAHome where it has none of its own."""
+        refuse_bare(path)
         if not os.path.lexists(os.path.join(path, ".git")):
-            if os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(path + "/objects"):
-                raise RepositoryRefused(
-                    f"{path} is a bare repository, which has no working files",
-                    hint="clone it: `git clone BARE HOME`, and use the clone",
-                )
             raise NotAHome(f"{path} is not a home: it has no git repository of its own", path=path)
         with translated(path):
             # A partial clone is read like any other; what it lacks is missed one by one.
             pygit2.settings.set_extensions(["partialclone"])
             handle = pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
         workdir = handle.workdir
-        if workdir is None or os.path.realpath(workdir) != os.path.realpath(path):
+        if workdir is None:
+            raise RepositoryRefused(
+                f"the repository of {path} is set to be bare",
+                hint=f"git -C {path} config core.bare false",
+            )
+        if os.path.realpath(workdir) != os.path.realpath(path):
             raise RepositoryRefused(
                 f"the repository of {path} keeps its working files elsewhere: {workdir}",
                 hint="use that directory; for a linked home that was moved, `git worktree repair`",
@@ -105,11 +117,14 @@ class Repository:
 
     def head(self) -> Head:
         """Return where HEAD is now."""
+        name = "HEAD"
         with translated(self.path):
-            target = self._handle.lookup_reference("HEAD").target
-        if isinstance(target, pygit2.Oid):
-            return Head(None, str(target))
-        return Head(str(target), self.ref(str(target)))
+            while (reference := self._handle.references.get(name)) is not None:
+                target = reference.target
+                if isinstance(target, pygit2.Oid):
+                    return Head(None if name == "HEAD" else name, str(target))
+                name = target
+        return Head(name, None)
 
     def ref(self, name: str) -> str | None:
         """Return the commit that a ref names, None where there is no such ref."""
@@ -140,11 +155,14 @@ class Repository:
         """Return a commit by its full id."""
         found = self._object(commit_id, pygit2.Commit)
         author = found.author
+        name, email = (
+            raw.decode("utf-8", "replace") for raw in (author.raw_name, author.raw_email)
+        )
         return Commit(
             id=commit_id,
             parents=tuple(str(parent) for parent in found.parent_ids),
             tree=str(found.tree_id),
-            author=Identity(author.name, author.email),
+            author=Identity(name, email),
             time=Moment(found.commit_time, found.commit_time_offset),
             message=found.raw_message.decode("utf-8", "replace"),
         )
@@ -211,12 +229,12 @@ class Repository:
                 name, slash, rest = path.partition("/")
                 if slash:
                     nested.setdefault(name, {})[rest] = entry
-                elif entry is not None:
-                    builder.insert(name, pygit2.Oid(hex=entry.id), FileMode(entry.mode))
-                elif builder.get(name) is not None:
-                    builder.remove(name)
             for name, below in nested.items():
                 self._insert_directory(builder, name, below)
+            # Last, so that what takes a directory's place wins over what went from it.
+            for name, entry in changes.items():
+                if "/" not in name:
+                    self._insert(builder, name, entry)
             return str(builder.write())
 
     def write_commit(
@@ -242,9 +260,10 @@ class Repository:
 
     def setting(self, name: str) -> str | None:
         """Return a value of git's configuration."""
-        with translated(self.path):
+        with translated(self.path), contextlib.suppress(UnicodeDecodeError):
             config = self._handle.config
             return config[name] if name in config else None  # noqa: SIM401  # it has no get
+        return None
 
     def attribute(self, path: str, name: str) -> str | None:
         """Return the value of a git attribute of a path, None where it has none."""
@@ -293,6 +312,13 @@ class Repository:
         if entry is None or entry.mode != LINK_MODE:
             return None
         return self.blob(entry.id).decode("utf-8", "surrogateescape")
+
+    @staticmethod
+    def _insert(builder: pygit2.TreeBuilder, name: str, entry: TreeEntry | None) -> None:
+        if entry is not None:
+            builder.insert(name, pygit2.Oid(hex=entry.id), FileMode(entry.mode))
+        elif builder.get(name) is not None:
+            builder.remove(name)
 
     def _insert_directory(
         self, builder: pygit2.TreeBuilder, name: str, below: dict[str, TreeEntry | None]

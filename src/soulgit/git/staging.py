@@ -15,24 +15,21 @@ import pygit2
 from pygit2.enums import FileMode
 from pygit2.ffi import ffi
 
-from soulgit.git.faults import translated
+from soulgit.git.faults import index_faults
 from soulgit.git.values import TreeEntry
 
 
 def index_entries(index_path: str, paths: Iterable[str]) -> dict[str, TreeEntry]:
     """Return what the index holds at some paths, unmerged ones left out."""
-    with translated(index_path):
+    with index_faults(index_path):
         index = _Index(index_path)
-        return {
-            path: TreeEntry(int(index[path].mode), str(index[path].id))
-            for path in paths
-            if path in index
-        }
+        found = {path: _entry(index, path) for path in paths}
+        return {path: entry for path, entry in found.items() if entry is not None}
 
 
 def unmerged(index_path: str) -> list[str]:
     """Return the paths of the index that a merge left unmerged."""
-    with translated(index_path):
+    with index_faults(index_path):
         conflicts = _Index(index_path).conflicts
         if conflicts is None:
             return []
@@ -47,24 +44,32 @@ def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draf
     """
     if os.path.exists(index_path):
         shutil.copyfile(index_path, draft)
-    with translated(index_path):
+    with index_faults(index_path):
         index = _Index(draft)
         differs = False
-        for path, entry in changes.items():
-            known = index[path] if path in index else None  # noqa: SIM401  # it has no get
-            if entry is None and known is not None:
-                index.remove(path)
-            elif entry is not None and (
-                known is None or str(known.id) != entry.id or int(known.mode) != entry.mode
-            ):
-                index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry.id), FileMode(entry.mode)))
-            else:
+        known = {path: _entry(index, path) for path in changes}
+        gone_first = sorted(changes.items(), key=lambda change: change[1] is not None)
+        for path, entry in gone_first:
+            if entry == known[path]:
                 continue
             differs = True
+            if entry is None:
+                index.remove(path)
+            else:
+                index.add(pygit2.IndexEntry(path, pygit2.Oid(hex=entry.id), FileMode(entry.mode)))
         if differs:
             index.write()
             _keep_time(index_path, draft)
     return differs
+
+
+def _entry(index: pygit2.Index, path: str) -> TreeEntry | None:
+    """Return what is staged at a path, None for nothing and for an unmerged one."""
+    try:
+        found = index[path]
+    except KeyError:
+        return None
+    return TreeEntry(int(found.mode), str(found.id))
 
 
 def _keep_time(index_path: str, draft: str) -> None:

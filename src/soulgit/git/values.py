@@ -42,5 +42,6 @@ class Head:
 
     @property
     def branch(self) -> str | None:
-        """The short name of the branch, None where HEAD is detached."""
-        return self.ref.removeprefix(BRANCHES) if self.ref else None
+        """The short name of the branch, None where HEAD is on none."""
+        on_branch = self.ref is not None and self.ref.startswith(BRANCHES)
+        return self.ref.removeprefix(BRANCHES) if self.ref and on_branch else None
