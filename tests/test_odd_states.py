@@ -21,6 +21,7 @@ from soulgit.errors import RepositoryRefused, UnsafeFile
 from tests.support import Git, fixed_clock, git_home, put
 from tests.test_cli import Shell
 
+DATES = ("GIT_COMMITTER_DATE", "GIT_AUTHOR_DATE")
 BASE = {"SOUL.md": "You are Ava.\n", "MEMORY.md": "- a\n"}
 
 
@@ -299,7 +300,7 @@ def test_wild_clocks_neither_hide_nor_reorder(shell: Shell, home_dir: Path) -> N
     git = git_home(home_dir, BASE)
     for when in ("4102444800", "100000001", "253402300799", "100000000"):
         put(home_dir, {"MEMORY.md": f"- {when}\n"})
-        environment = {"GIT_COMMITTER_DATE": f"{when} +0000", "GIT_AUTHOR_DATE": f"{when} +0000"}
+        environment = {name: f"@{when} +0000" for name in DATES}
         subprocess.run(
             ["git", "-C", str(home_dir), "-c", "user.name=x", "-c", "user.email=x@y", "commit",
              "-qam", when],
