@@ -290,7 +290,7 @@ def test_status_and_list(shell: Shell, ava: Git) -> None:
     assert value["entries"] == {"self": 2, "user": 1}
     assert value["changed"] == ["changed MEMORY.md"]
     listed = json.loads(shell("list", "--json").text)
-    assert [(home["name"], home["revision"]) for home in listed] == [
+    assert [(home["home"], home["revision"]) for home in listed] == [
         ("ava", ava("rev-parse", "HEAD"))
     ]
     assert (

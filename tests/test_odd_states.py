@@ -300,7 +300,7 @@ def test_wild_clocks_neither_hide_nor_reorder(shell: Shell, home_dir: Path) -> N
     git = git_home(home_dir, BASE)
     for when in ("4102444800", "100000001", "253402300799", "100000000"):
         put(home_dir, {"MEMORY.md": f"- {when}\n"})
-        environment = {name: f"@{when} +0000" for name in DATES}
+        environment = dict.fromkeys(DATES, f"@{when} +0000")
         subprocess.run(
             ["git", "-C", str(home_dir), "-c", "user.name=x", "-c", "user.email=x@y", "commit",
              "-qam", when],

@@ -131,3 +131,11 @@ def test_every_exit_code_is_documented() -> None:
     assert listed
     codes = {int(code) for code in re.findall(r"\b(\d+) ", listed.group(1))}
     assert codes == {0, 1, 2, 3, 4, 5, 70, 130}
+
+
+def test_every_rule_of_lint_is_in_the_table() -> None:
+    from soulgit.core.lint import RULES
+
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (error|warning) \| .+ \|$", README, re.MULTILINE)
+    assert rows == [(rule.name, rule.severity) for rule in RULES]
+    assert all(rule.mend for rule in RULES)

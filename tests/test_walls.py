@@ -22,6 +22,8 @@ RANKS = {
     "intent": 4,
     "landing": 4,
     "personas": 4,
+    "freeze": 4,
+    "guards": 4,
     "adoption": 4,
     "home": 5,
     "revision": 6,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from soulgit.core.composition import FileReport, Soul
     from soulgit.core.layout import BOOTSTRAP_ORDER, MAX_FILE_BYTES
+    from soulgit.core.traits import Traits
     from soulgit.errors import SoulgitError
-    from soulgit.home import Home
+    from soulgit.home import Home, is_doctor_token
     from soulgit.prompt import compose_soul
     from soulgit.tool import Result, Tool, memory_tool
 
@@ -26,6 +27,8 @@ _HOMES_OF_NAMES = {
     "Soul": "soulgit.core.composition",
     "SoulgitError": "soulgit.errors",
     "Home": "soulgit.home",
+    "is_doctor_token": "soulgit.home",
+    "Traits": "soulgit.core.traits",
     "compose_soul": "soulgit.prompt",
     "Result": "soulgit.tool",
     "Tool": "soulgit.tool",
@@ -41,7 +44,9 @@ __all__ = [
     "Soul",
     "SoulgitError",
     "Tool",
+    "Traits",
     "compose_soul",
+    "is_doctor_token",
     "memory_tool",
 ]
 

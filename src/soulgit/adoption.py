@@ -49,6 +49,12 @@ class Step:
     lines: dict[str, str] = field(default_factory=dict)
     """What happened to each path, in words, where a person did it."""
 
+    frees: str | None = None
+    """The text of a seared entry that may change in this commit."""
+
+    keeps_token: bool = False
+    """Whether a doctor token may be committed as it is."""
+
 
 _BY_HAND = Record("capture", origin="hand")
 
@@ -59,6 +65,8 @@ class Hand:
 
     author: Identity = UNKNOWN
     record: Record = _BY_HAND
+    frees: str | None = None
+    keeps_token: bool = False
 
 
 def look(root: str) -> Working:
@@ -188,7 +196,7 @@ def split_persona(repository: Repository, head_tree: str, step: Step) -> list[St
 def _part(step: Step, paths: list[str]) -> Step:
     lines = {path: step.lines[path] for path in paths}
     entries = {path: step.entries[path] for path in paths}
-    return Step(_told(step.record, lines), step.author, entries, lines)
+    return replace(step, record=_told(step.record, lines), entries=entries, lines=lines)
 
 
 def _as_edit(step: Step) -> Step:
@@ -203,7 +211,8 @@ def _step(
     hand: Hand,
 ) -> Step:
     lines = {path: f"{_verb(verb, before[path], entry)} {path}" for path, entry in entries.items()}
-    return Step(_told(hand.record, lines), hand.author, dict(entries), lines)
+    record = _told(hand.record, lines)
+    return Step(record, hand.author, dict(entries), lines, hand.frees, hand.keeps_token)
 
 
 def _told(record: Record, lines: Mapping[str, str]) -> Record:
@@ -213,7 +222,7 @@ def _told(record: Record, lines: Mapping[str, str]) -> Record:
     return replace(
         record,
         subject=summary or record.subject,
-        text="\n".join(lines.values()),
+        text=record.text if record.action == "unsear" else "\n".join(lines.values()),
         target=targets.pop() if len(targets) == 1 else None,
     )
 

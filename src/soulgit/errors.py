@@ -12,12 +12,19 @@
     │   ├── UnsafeFile              a link that leads out, a device, a pipe, UTF-16, a filter
     │   ├── InvalidText             empty text, NUL, a lone surrogate, the entry delimiter
     │   ├── TextNotFound            nothing in the memory file reads like this
+    │   ├── TextAmbiguous           several entries read like this
+    │   ├── SearedRefused           it would change an entry that never changes again
+    │   ├── LintRefused             a file with errors is not saved
+    │   ├── TokenExposed            a doctor token would be committed as it is
     │   ├── RevisionNotFound        no commit by that name
     │   ├── RepositoryRefused       a repository that cannot be read or written as it stands
     │   │   └── ObjectMissing       a shallow or partial clone, or a damaged repository
     │   ├── BranchRefused           detached, on another branch, or on one that is no companion's
     │   └── StorageFailed           the disk is full, read-only or failing
     ├── UndecidedError          3   a person must decide first
+    │   ├── HomeFrozen              the emergency stop is on
+    │   ├── PersonaPending          a persona edit is not settled
+    │   ├── SearedChanged           a seared entry was changed or dropped by hand
     │   └── ConflictPending         a merge or rebase in progress, unmerged bootstrap files
     ├── BusyError               4   another writer holds the home
     └── BugError               70   soulgit contradicts itself
@@ -118,6 +125,36 @@ class TextNotFound(RefusedError):
     default_hint = "`soulgit memory list` shows what is there"
 
 
+class TextAmbiguous(RefusedError):
+    """Several entries read like this."""
+
+    kind = "text-ambiguous"
+    default_hint = "give more of the entry's text"
+
+
+class SearedRefused(RefusedError):
+    """It would change an entry that never changes again."""
+
+    kind = "seared"
+    default_hint = "leave that entry as it is; only a person can `soulgit unsear` it"
+
+
+class LintRefused(RefusedError):
+    """A file with errors is not saved."""
+
+    kind = "lint"
+    default_hint = "mend what is named, then save again"
+
+
+class TokenExposed(RefusedError):
+    """A doctor token would be committed as it is, and pushed with the home."""
+
+    kind = "token-exposed"
+    default_hint = (
+        "`soulgit init HOME --hash-token` stores its hash, --keep-token keeps it as it is"
+    )
+
+
 class RevisionNotFound(RefusedError):
     """No commit by that name."""
 
@@ -160,6 +197,27 @@ class UndecidedError(SoulgitError):
 
     kind = "undecided"
     exit_code = 3
+
+
+class HomeFrozen(UndecidedError):
+    """The emergency stop is on: nothing writes memory until a person thaws the home."""
+
+    kind = "frozen"
+    default_hint = "a person can look at it with `soulgit status` and end it with `soulgit thaw`"
+
+
+class PersonaPending(UndecidedError):
+    """A persona edit is not settled."""
+
+    kind = "pending"
+    default_hint = "`soulgit capture` records the edit"
+
+
+class SearedChanged(UndecidedError):
+    """A seared entry was changed or dropped by hand."""
+
+    kind = "seared-changed"
+    default_hint = "put it back, or run `soulgit unsear` with its text to let it change"
 
 
 class ConflictPending(UndecidedError):

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from soulgit import adoption, disk, landing, personas
+from soulgit import freeze as freezes
 from soulgit import intent as intents
 from soulgit.adoption import Working
-from soulgit.core.actor import Identity, Moment
-from soulgit.errors import BusyError, HomeNotFound, NotAHome
+from soulgit.core import composition, soulfile, token
+from soulgit.core.actor import UNKNOWN, Identity, Moment
+from soulgit.errors import BusyError, HomeNotFound, NotAHome, SoulgitError
 from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
 from soulgit.landing import Ground
@@ -117,6 +119,39 @@ class Home:
         with self._mutex:
             return self.repository.head() if self.is_home else Head("refs/heads/main", None)
 
+    def is_doctor_token(self, message: str) -> bool:
+        """Whether a whole message, outer white space aside, is the home's doctor token."""
+        soul = self._soul_file()
+        return token.matches(soulfile.frontmatter_values(composition.decode(soul)), message)
+
+    def hear(self, message: str) -> bool:
+        """Freeze the home when a message is its doctor token; return whether it was."""
+        if not self.is_doctor_token(message):
+            return False
+        self.freeze(UNKNOWN, "the doctor token was heard")
+        return True
+
+    def freeze(self, by: Identity, reason: str | None = None) -> bool:
+        """Stop all writing of memory, without waiting; return False where it is stopped already."""
+        with self.reading() as repository:
+            repository.set_durable(self.durable)
+            return freezes.freeze(repository, by, self.clock(), reason)
+
+    def thaw(self, by: Identity, reason: str | None = None) -> bool:
+        """Let memory be written again; return False where it was not stopped."""
+        with self.reading() as repository:
+            repository.set_durable(self.durable)
+            return freezes.thaw(repository, by, self.clock(), reason)
+
+    def _soul_file(self) -> bytes:
+        """Return the soul file from disk, or else from HEAD: an emergency has no use for errors."""
+        with contextlib.suppress(SoulgitError):
+            return disk.read(self.path, "SOUL.md").data
+        with contextlib.suppress(SoulgitError), self.reading() as repository:
+            tip = repository.head().tip
+            return (repository.read(repository.commit(tip).tree, "SOUL.md") if tip else None) or b""
+        return b""
+
     def heal(self) -> bool:
         """End what a dead writer left, unless another writer is at work just now."""
         if not self.is_home or intents.read(self._ground().state_dir) is None:
@@ -125,6 +160,25 @@ class Home:
             with self.writing(wait_seconds=0):
                 return True
         except BusyError:
+            return False
+
+    def heal_now(self) -> None:
+        """End what a dead writer left and take its temporary files away; waits for a living one."""
+        with self.writing():
+            pass
+
+    def has_dead_intent(self) -> bool:
+        """Whether a writer died at its work and nobody has ended it yet."""
+        import filelock
+
+        directory = self._ground().state_dir
+        if intents.read(directory) is None:
+            return False
+        lock = filelock.FileLock(os.path.join(directory, "lock"), timeout=0)
+        try:
+            with lock:
+                return intents.read(directory) is not None
+        except filelock.Timeout:
             return False
 
     def _ground(self) -> Ground:
@@ -173,3 +227,8 @@ class Home:
 def as_home(home: Home | str | os.PathLike[str]) -> Home:
     """Return an opened home as it is, and open a path."""
     return home if isinstance(home, Home) else Home.open(home)
+
+
+def is_doctor_token(home: Home | str | os.PathLike[str], message: str) -> bool:
+    """Whether a whole message, outer white space aside, is a home's doctor token."""
+    return as_home(home).is_doctor_token(message)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from soulgit import adoption, disk, memory, personas, revision, revisions
+from soulgit import adoption, disk, freeze, memory, personas, revision, revisions
 from soulgit.adoption import Hand, Working
-from soulgit.core import composition, persona, soulfile, starter
+from soulgit.core import composition, frontmatter, persona, soulfile, starter
+from soulgit.core import token as tokens
 from soulgit.core.actor import Identity
 from soulgit.core.layout import TARGETS, Layout
 from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
+from soulgit.freeze import Freeze
 from soulgit.git.staging import index_entries
 from soulgit.home import Clock, Home, system_clock
 from soulgit.revision import Draft, revise
@@ -41,6 +44,11 @@ class Status:
     revision: str | None
     persona: str | None
     entries: dict[str, int]
+    name: str | None = None
+    emoji: str | None = None
+    frozen: Freeze | None = None
+    pending: bool = False
+    seared_changed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
@@ -53,22 +61,34 @@ def init(
     identify: Identify,
     name: str | None = None,
     source: bytes | None = None,
+    token: Literal["refuse", "hash", "keep"] = "refuse",
     clock: Clock = system_clock,
 ) -> Beginning:
     """Make a directory a home: a new one with a soul file, or one that adopts what is there.
 
     `source` is the soul file, or plain prose, that a new home begins with, `identifier`
-    its id where it has none. What is there is not changed by one byte. Raises
-    InvalidArgument where a name or a source is given and a soul is there already.
+    its id where it has none. What is there is not changed by one byte, but for a doctor
+    token that shall be hashed. Raises InvalidArgument where a name or a source is given
+    and a soul is there already, TokenExposed for a plain token of which nobody has said
+    what becomes of it.
     """
     _refuse_name(os.path.basename(path) if name is None else name)
     with disk.made_directory(path):
         home = Home.open(path, clock=clock)
-        return _init(home, identifier, identify, name, source)
+        if token == "hash":
+            _hash_token(home)
+            source = None if source is None else _hashed(source)
+        return _init(home, identifier, identify, name, source, keeps_token=token == "keep")
 
 
 def _init(
-    home: Home, identifier: str, identify: Identify, name: str | None, source: bytes | None
+    home: Home,
+    identifier: str,
+    identify: Identify,
+    name: str | None,
+    source: bytes | None,
+    *,
+    keeps_token: bool,
 ) -> Beginning:
     files = tuple(home.look().files)
     _refuse_lost_words(home, files, name, source)
@@ -80,9 +100,10 @@ def _init(
         author = identify(home)
         told = Record("init", _subject(files, is_new), origin="cli")
         if is_new or home.head().tip is not None:
-            revise(home, lambda _: Draft(told, author, made), hand=Hand(author))
+            draft = Draft(told, author, made, keeps_token=keeps_token)
+            revise(home, lambda _: draft, hand=Hand(author, keeps_token=keeps_token))
         else:
-            revise(home, hand=Hand(author, told))
+            revise(home, hand=Hand(author, told, keeps_token=keeps_token))
     return Beginning(home, "new" if is_new else "adopted", files)
 
 
@@ -99,6 +120,24 @@ def _refuse_lost_words(
             f"{home.path} is adopted as it is, so it cannot be given a name",
             hint="leave --name out, and write the name into SOUL.md",
         )
+
+
+def _hash_token(home: Home) -> None:
+    """Put a token's hash in its place on disk, as a person asked, before anything is committed."""
+    soul = home.look().files.get("SOUL.md")
+    hashed = None if soul is None else _hashed(soul.data)
+    if soul is not None and hashed is not None and hashed != soul.data:
+        beside = os.path.join(
+            os.path.dirname(os.path.join(home.path, soul.path)), disk.draft_name()
+        )
+        disk.replace(home.path, soul.path, hashed, beside, durable=home.durable)
+
+
+def _hashed(soul: bytes) -> bytes:
+    word = tokens.plain(soulfile.frontmatter_values(composition.decode(soul)))
+    if word is None:
+        return soul
+    return frontmatter.assign(soul, {tokens.KEY: tokens.stored(word.strip())})
 
 
 def _refuse_name(name: str) -> None:
@@ -157,10 +196,16 @@ def status(home: Home, *, at: str | None = None) -> Status:
         with home.reading() as repository:
             tree = repository.commit(commit_id).tree
             layout = personas.tree_layout(repository, tree)
-            return _status(home, layout, personas.contents(repository, tree), commit_id, ())
+            return _status(home, layout, personas.contents(repository, tree), commit_id)
     working = home.look()
-    changed = changed_by_hand(home, working)
-    return _status(home, working.layout, working.contents, home.head().tip, changed)
+    files, tip = working.contents, home.head().tip
+    return replace(
+        _status(home, working.layout, files, tip),
+        frozen=freeze.state(home.repository),
+        pending=personas.is_pending(home.repository, tip, files),
+        seared_changed=tuple(memory.lost_seared(home)),
+        changed=changed_by_hand(home, working),
+    )
 
 
 def changed_by_hand(home: Home, working: Working) -> tuple[str, ...]:
@@ -178,7 +223,6 @@ def _status(
     layout: Layout,
     files: dict[str, bytes],
     commit_id: str | None,
-    changed: tuple[str, ...],
 ) -> Status:
     soul = composition.compose(files, persona.digest(files), revision=commit_id)
     entries = memory.entries_of(files, layout)
@@ -189,7 +233,8 @@ def _status(
         revision=commit_id,
         persona=personas.name_of(home.repository, soul.persona),
         entries={target: sum(entry.target == target for entry in entries) for target in TARGETS},
-        changed=changed,
+        name=personas.told_name(files),
+        emoji=personas.told_emoji(files),
         cut=tuple(report.name for report in soul.files if report.truncated),
         warnings=soul.warnings,
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from soulgit import personas, revisions
-from soulgit.core import composition, edits, entries
+from soulgit.core import composition, edits, entries, seared
 from soulgit.core.actor import Identity
 from soulgit.core.edits import Edit
+from soulgit.core.entries import Entry
 from soulgit.core.layout import TARGETS, Layout, Target, memory_name
 from soulgit.core.record import Record, subject_for
+from soulgit.errors import TextAmbiguous, TextNotFound
 from soulgit.home import Home, as_home
 from soulgit.revision import Draft, Snapshot, revise, revise_or_begin
 
@@ -105,7 +108,15 @@ def perform(
 
 
 def apply(write: Write, data: bytes, layout: Layout) -> Edit:
-    """Return what a memory action makes of a memory file."""
+    """Return what a memory action makes of a memory file; no seared entry ever changes."""
+    for text in (write.text, write.replacement or ""):
+        seared.refuse_marker(text)
+    result = _applied(write, data, layout)
+    seared.refuse_change(data, result.data, layout)
+    return result
+
+
+def _applied(write: Write, data: bytes, layout: Layout) -> Edit:
     if write.action == "add":
         return edits.add(data, write.text, layout)
     if write.action == "replace":
@@ -128,18 +139,101 @@ def list_entries(
         return entries_of(personas.contents(repository, tree), layout, target)
 
 
+def sear(home: Home, text: str, by: Identity, *, target: Target | None = None) -> str | None:
+    """Sear the one entry that a text names, so that it never changes again."""
+
+    def edit(snapshot: Snapshot) -> Draft:
+        files, layout = snapshot.working.contents, snapshot.layout
+        found, entry = _one_entry(files, layout, text, target, is_seared=False)
+        source = _source(files, found)
+        record = _seared_record("sear", found, entry.plain)
+        return Draft(record, by, {memory_name(found): _encoded(seared.mark(source, entry))})
+
+    return revise(home, edit)
+
+
+def unsear(home: Home, text: str, by: Identity, *, target: Target | None = None) -> str | None:
+    """Let a seared entry change again: one on disk, else one that was changed or dropped there."""
+
+    def edit(snapshot: Snapshot) -> Draft:
+        files, layout = snapshot.working.contents, snapshot.layout
+        beneath = False
+        try:
+            found, entry = _one_entry(files, layout, text, target, is_seared=True)
+        except TextNotFound:
+            tree = home.repository.commit(snapshot.head.tip).tree if snapshot.head.tip else None
+            files = personas.contents(home.repository, tree) if tree else {}
+            found, entry = _one_entry(files, layout, text, target, is_seared=True)
+            beneath = True
+        plain = entry.plain
+        data = _encoded(seared.unmark(_source(files, found), entry))
+        record = _seared_record("unsear", found, plain)
+        return Draft(record, by, {memory_name(found): data}, frees=plain, beneath=beneath)
+
+    return revise(home, edit)
+
+
+def lost_seared(home: Home) -> list[str]:
+    """Return the seared entries that were changed or dropped by hand since the last commit."""
+    with home.reading() as repository:
+        tip = repository.head().tip
+        before = personas.contents(repository, repository.commit(tip).tree) if tip else {}
+    working = home.look()
+    names = [memory_name(target) for target in TARGETS]
+    return [
+        seared.plain(text)
+        for name in names
+        for text in seared.lost(
+            before.get(name, b""), working.contents.get(name, b""), working.layout
+        )
+    ]
+
+
+def _one_entry(
+    files: Mapping[str, bytes], layout: Layout, text: str, only: Target | None, *, is_seared: bool
+) -> tuple[Target, Entry]:
+    """Return the one entry of the memory files that a text names, and whose it is."""
+    found: list[tuple[Target, Entry]] = []
+    missed: TextNotFound | None = None
+    for target in TARGETS if only is None else (only,):
+        try:
+            entry = seared.find(_source(files, target), text, layout, is_seared=is_seared)
+            found.append((target, entry))
+        except TextNotFound as error:
+            missed = error
+    if len(found) > 1:
+        shown = tuple(f"{target}: {entry.text}" for target, entry in found)
+        raise TextAmbiguous(
+            "both memory files have an entry that reads like this",
+            notes=shown,
+            hint="say which with --target",
+        )
+    if not found:
+        raise missed or TextNotFound("no entry reads like this", notes=())
+    return found[0]
+
+
+def _source(files: Mapping[str, bytes], target: Target) -> str:
+    return files.get(memory_name(target), b"").decode("utf-8", "surrogateescape")
+
+
+def _encoded(source: str) -> bytes:
+    return source.encode("utf-8", "surrogateescape")
+
+
+def _seared_record(action: str, target: Target, text: str) -> Record:
+    subject = subject_for(f"memory({target})", action, text)
+    return Record(action, subject, text, target=target, origin="cli")
+
+
 def entries_of(files: dict[str, bytes], layout: Layout, only: Target | None = None) -> list[Memory]:
     """Return the entries of bootstrap files given by name."""
     return [
-        Memory(target, _without_marker(entry.text), entry.seared)
+        Memory(target, entry.plain, entry.seared)
         for target in TARGETS
         if only in (None, target)
         for entry in entries.split(composition.decode(files.get(memory_name(target), b"")), layout)
     ]
-
-
-def _without_marker(text: str) -> str:
-    return text.removesuffix(composition.SEARED_MARKER).rstrip()
 
 
 def _record(write: Write, told: Told) -> Record:

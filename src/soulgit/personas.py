@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 
-from soulgit.core import layout, persona, record
+from soulgit.core import composition, identity, layout, persona, record
 from soulgit.core.layout import PERSONA_NAMES, Layout
 from soulgit.errors import BranchRefused, RepositoryRefused, UnsafeFile
 from soulgit.git import Repository
@@ -134,6 +134,11 @@ def refuse_branch(branch: str | None, path: str) -> None:
         raise BranchRefused(f"{path} is on {branch}, which shows a persona and takes no writes")
 
 
+def is_pending(repository: Repository, tip: str | None, files: Mapping[str, bytes]) -> bool:
+    """Whether the persona in some files differs from the one a branch is settled under."""
+    return tip is not None and persona.digest(files) != settled_digest(repository, tip)
+
+
 def refuse_blocked(repository: Repository) -> None:
     """Raise BranchRefused where a branch `persona` leaves no room for `persona/N`."""
     if repository.ref(f"{BRANCHES}persona") is not None:
@@ -144,8 +149,22 @@ def refuse_blocked(repository: Repository) -> None:
 
 
 def companion_name(files: dict[str, bytes], fallback: str) -> str:
-    """Return what a companion is called: its frontmatter's name, else the directory's."""
-    return persona.companion_name(files.get("SOUL.md")) or fallback
+    """Return what a companion is called: what it says of itself, else the directory's name."""
+    return told_name(files) or fallback
+
+
+def told_name(files: Mapping[str, bytes]) -> str | None:
+    """Return the name that the frontmatter gives, else IDENTITY.md; None where it is unset."""
+    return persona.companion_name(files.get("SOUL.md")) or _told(files, "name")
+
+
+def told_emoji(files: Mapping[str, bytes]) -> str | None:
+    """Return the emoji that IDENTITY.md gives; None where it is unset."""
+    return _told(files, "emoji")
+
+
+def _told(files: Mapping[str, bytes], label: str) -> str | None:
+    return identity.value(composition.body("IDENTITY.md", files.get("IDENTITY.md", b"")), label)
 
 
 def _names(repository: Repository, tree: str) -> set[str]:

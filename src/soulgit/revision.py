@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from soulgit import adoption, disk, landing, personas
+from soulgit import adoption, disk, freeze, guards, landing, personas
 from soulgit.adoption import Entries, Hand, Step, Working
 from soulgit.core.actor import Identity
 from soulgit.core.layout import Layout
@@ -61,6 +61,14 @@ class Draft:
     record: Record
     author: Identity
     contents: Mapping[str, bytes | None] = field(default_factory=dict)
+    frees: str | None = None
+    """The text of a seared entry that may change."""
+
+    keeps_token: bool = False
+    """Whether a doctor token may be committed as it is."""
+
+    beneath: bool = False
+    """Whether it builds on HEAD and leaves the disk, and what was changed by hand, as it is."""
 
 
 _BEGIN_TRIES = 5
@@ -161,6 +169,7 @@ def begin(home: Home) -> bool:
 def _revise_once(
     home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
 ) -> str | None:
+    freeze.refuse_frozen(home.repository)
     head = _writable_head(home, branch)
     working = home.look()
     repository = home.repository
@@ -169,13 +178,17 @@ def _revise_once(
     if edit and draft is None:
         return None
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
-    steps = adoption.found_steps(repository, head_tree, working, staged, hand)
-    adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
     entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
-    if draft is not None:
-        made = _draft_entries(repository, working, draft, entries)
-        steps.append(Step(draft.record, draft.author, made))
+    made = _draft_entries(repository, working, draft, entries) if draft else {}
+    if draft is not None and draft.beneath:
+        steps, entries = [], _unstaged(repository, head_tree, staged, made)
+    else:
+        steps = adoption.found_steps(repository, head_tree, working, staged, hand)
+        adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
         entries |= made
+    if draft is not None:
+        step = Step(draft.record, draft.author, made)
+        steps.append(replace(step, frees=draft.frees, keeps_token=draft.keeps_token))
     if not steps:
         return None
     adoption.refuse_filtered(repository, {path for step in steps for path in step.entries})
@@ -184,7 +197,7 @@ def _revise_once(
         refs=refs,
         message=f"soulgit: {steps[-1].record.action}",
         actor=steps[-1].author,
-        files=_files(working, draft),
+        files={} if draft is None or draft.beneath else _files(working, draft),
         index=entries,
     )
     for path in plan.files:
@@ -226,11 +239,19 @@ def _draft_entries(
     return entries
 
 
-def _files(working: Working, draft: Draft | None) -> dict[str, tuple[bytes | None, bytes | None]]:
+def _unstaged(
+    repository: Repository, head_tree: str | None, staged: Mapping[str, TreeEntry], made: Entries
+) -> Entries:
+    """Return those entries whose index is as HEAD has it, so that nothing staged is lost."""
+    head = {path: repository.entry(head_tree, path) if head_tree else None for path in made}
+    return {path: entry for path, entry in made.items() if staged.get(path) == head[path]}
+
+
+def _files(working: Working, draft: Draft) -> dict[str, tuple[bytes | None, bytes | None]]:
     known = working.contents
     return {
         working.real_path(name): (known.get(name), data)
-        for name, data in (draft.contents if draft else {}).items()
+        for name, data in draft.contents.items()
         if data != known.get(name)
     }
 
@@ -246,11 +267,15 @@ def _commit(
         steps = [part for s in steps for part in adoption.split_persona(repository, head_tree, s)]
     tip, tree = head.tip, head_tree
     refs: dict[str, tuple[str | None, str]] = {}
+    digest = personas.tree_digest(repository, head_tree) if head_tree else None
     for step in steps:
-        tree = repository.write_tree(tree, step.entries)
-        begins = (is_first and tip == head.tip) or step.record.action == "edit"
+        before = tree or repository.write_tree(None, {})
+        tree = repository.write_tree(before, step.entries)
+        guards.check(repository, before, tree, step)
+        was, digest = digest, personas.tree_digest(repository, tree)
+        begins = (is_first and tip == head.tip) or (step.record.action == "edit" and digest != was)
         number = personas.next_number(repository, tip) if begins else None
-        record = replace(step.record, persona=personas.tree_digest(repository, tree), number=number)
+        record = replace(step.record, persona=digest, number=number)
         parents = () if tip is None else (tip,)
         tip = repository.write_commit(tree, parents, build(record), step.author, when)
         if number is not None:

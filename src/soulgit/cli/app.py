@@ -16,9 +16,22 @@ from soulgit.errors import BugError, SoulgitError, StorageFailed
 
 VERBS: dict[str, dict[str, str]] = {
     "begin": {"init": "begin", "list": "begin", "status": "begin", "tour": "tour"},
-    "soul": {"compose": "soul"},
-    "memory": {"memory": "memory", "capture": "memory"},
+    "soul": {
+        "compose": "soul",
+        "persona": "soul",
+        "traits": "soul",
+        "edit": "soul",
+        "lint": "soul",
+    },
+    "memory": {"memory": "memory", "capture": "memory", "sear": "memory", "unsear": "memory"},
     "history": {"log": "history", "show": "history", "diff": "history"},
+    "repair": {
+        "freeze": "repair",
+        "thaw": "repair",
+        "token": "repair",
+        "hear": "repair",
+        "doctor": "repair",
+    },
 }
 """The verbs by group, each with the module of this package that holds it."""
 

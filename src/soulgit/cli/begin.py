@@ -19,7 +19,9 @@ from soulgit.cli import output, words
     metavar="FILE",
     help="Begin with this soul file, or with plain prose; - reads standard input.",
 )
-def init_command(home: str, name: str | None, source: str | None) -> None:
+@click.option("--hash-token", "token", flag_value="hash", help="Store a plain doctor token's hash.")
+@click.option("--keep-token", "token", flag_value="keep", help="Commit a plain doctor token as is.")
+def init_command(home: str, name: str | None, source: str | None, token: str | None) -> None:
     """Make a new home, or adopt a directory as it is.
 
     A new home begins with a SOUL.md to fill in. What is there already is not changed by
@@ -37,6 +39,7 @@ def init_command(home: str, name: str | None, source: str | None) -> None:
         identify=words.user,
         name=name,
         source=soul,
+        token=token or "refuse",  # type: ignore[arg-type]  # one of the two flags' values
     )
     output.line(done.home.path)
     output.note(_told(done.what, done.files, home, is_blank=source is None))
@@ -79,9 +82,18 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
     output.line(f"home      {state.path} ({state.layout} layout)")
     output.line(f"branch    {state.branch or '(detached)'}")
     output.line(f"revision  {(state.revision or '(no commits yet)')[:12]}")
-    output.line(f"persona   {state.persona or '(not numbered)'}")
+    told = f" ({' '.join(filter(None, (state.name, state.emoji)))})" if state.name else ""
+    output.line(f"persona   {state.persona or '(not numbered)'}{told}")
     output.line(f"entries   {state.entries['self']} self, {state.entries['user']} user")
     output.line(f"by hand   {', '.join(state.changed) or 'nothing'}")
+    if state.pending:
+        output.line("pending   the persona was edited and is not settled")
+    if state.frozen:
+        why = f": {state.frozen.reason}" if state.frozen.reason else ""
+        when = f"since {state.frozen.time.iso()} by {state.frozen.by.name}"
+        output.line(f"frozen    {when}{why} (in this clone)")
+    for text in state.seared_changed:
+        output.line(f"seared    changed or dropped by hand: {text}")
     if state.cut:
         output.line(f"cut       {', '.join(state.cut)}")
     output.warnings(state.warnings)
@@ -97,8 +109,8 @@ def _listed(name: str, state: object) -> dict[str, object]:
     from soulgit.homes import Status
 
     if isinstance(state, Status):
-        return {"name": name, "error": None, **asdict(state)}
-    return {"name": name, "error": str(state)}
+        return {"home": name, "error": None, **asdict(state)}
+    return {"home": name, "error": str(state)}
 
 
 def _told(what: str, files: tuple[str, ...], word: str, *, is_blank: bool) -> str:

@@ -1,4 +1,4 @@
-"""`memory add`, `replace`, `remove`, `list`, and `capture`."""
+"""`memory add`, `replace`, `remove`, `list`, `capture`, `sear`, `unsear`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ _target = click.option(
     default="self",
     show_default=True,
     help="The companion's own memory, or what it knows of the user.",
+)
+_either_target = click.option(
+    "--target", type=click.Choice(["self", "user"]), help="Only this memory file."
 )
 _reason = click.option("--reason", help="Why; kept in the commit.")
 _source = click.option("--source", help="Who or what it came from, like user:42 or a URL.")
@@ -62,7 +65,7 @@ def remove(home: str, text: str, target: str, reason: str | None, source: str | 
 
 @memory_command.command("list")
 @words.optional_home_argument
-@click.option("--target", type=click.Choice(["self", "user"]), help="Only this memory file.")
+@_either_target
 @words.at_option
 @words.json_option
 def list_(home: str | None, target: str | None, at: str | None, as_json: bool) -> None:
@@ -103,6 +106,34 @@ def capture_command(
         output.note("nothing was changed by hand")
     else:
         _tell_commits(opened, before)
+
+
+@click.command("sear")
+@words.home_argument
+@click.argument("text")
+@_either_target
+def sear_command(home: str, text: str, target: str | None) -> None:
+    """Sear the one memory that TEXT names, so that it never changes again."""
+    from soulgit import memory
+
+    opened = words.open_written(home)
+    before = opened.head().tip
+    memory.sear(opened, words.read_text(text), words.user(opened), target=target)  # type: ignore[arg-type]
+    _tell_commits(opened, before)
+
+
+@click.command("unsear")
+@words.home_argument
+@click.argument("text")
+@_either_target
+def unsear_command(home: str, text: str, target: str | None) -> None:
+    """Let a seared memory change again, also one that was changed or dropped by hand."""
+    from soulgit import memory
+
+    opened = words.open_written(home)
+    before = opened.head().tip
+    memory.unsear(opened, words.read_text(text), words.user(opened), target=target)  # type: ignore[arg-type]
+    _tell_commits(opened, before)
 
 
 def _write(

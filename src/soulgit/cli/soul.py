@@ -1,10 +1,14 @@
-"""`compose`: the soul, as it is or as it was."""
+"""`compose`, `persona`, `traits`, `edit`, `lint`: the soul and the file it is written in."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
+import subprocess
+import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -40,6 +44,172 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
         output.line(text)
     else:
         _write(opened, target, text + "\n")
+
+
+@click.command("persona")
+@words.optional_home_argument
+@words.at_option
+@words.json_option
+def persona_command(home: str | None, at: str | None, as_json: bool) -> None:
+    """Print who the companion is, as a model sees it; which persona/N is told beside it."""
+    from soulgit import souls
+
+    opened = words.open_home(home)
+    persona = souls.read_persona(opened, at=words.resolve_at(opened, at))
+    if as_json:
+        output.json_document(asdict(persona))
+        return
+    output.note(persona.name or "a persona that no branch shows yet")
+    output.line(persona.text)
+
+
+@click.command("traits")
+@words.home_argument
+@click.argument("assignments", nargs=-1, metavar="[NAME=VALUE ...]")
+@words.at_option
+@words.json_option
+def traits_command(home: str, assignments: tuple[str, ...], at: str | None, as_json: bool) -> None:
+    """Show the traits, or give them new values; they apply from the next session on."""
+    from soulgit import souls
+    from soulgit.core.traits import DEFAULTS, TRAITS
+
+    opened = words.open_written(home) if assignments else words.open_home(home)
+    if assignments:
+        if at is not None:
+            raise InvalidArgument("a trait of the past cannot be changed", hint="leave --at out")
+        changed = souls.set_traits(opened, dict(map(_assignment, assignments)), words.user(opened))
+        output.note("nothing changed" if changed is None else f"recorded as {changed[:12]}")
+    values = asdict(souls.read_traits(opened, at=words.resolve_at(opened, at)))
+    rows = [
+        {
+            "name": name,
+            "value": values[name],
+            "default": DEFAULTS[name],
+            "range": trait.range,
+            "meaning": trait.meaning,
+            "acted_on_by": trait.acted_on_by,
+        }
+        for name, trait in TRAITS.items()
+    ]
+    if as_json:
+        output.json_document(rows)
+        return
+    for row in rows:
+        bounds = f"{row['range']}, default {_shown(row['default'])}"
+        output.line(f"{row['name']:15} {_shown(row['value']):5} {bounds:27} {row['meaning']}")
+    output.note("all of them are acted on by the host, none by soulgit itself")
+
+
+@click.command("edit")
+@words.home_argument
+@click.option("--file", "name", default="SOUL.md", show_default=True, help="Which bootstrap file.")
+@click.option("--from", "source", metavar="FILE", help="Take FILE's content; - standard input.")
+def edit_command(home: str, name: str, source: str | None) -> None:
+    """Edit SOUL.md, or another bootstrap file, in $EDITOR; it is linted before it is saved."""
+    from soulgit import souls
+    from soulgit.core.layout import BOOTSTRAP_ORDER
+
+    if name not in BOOTSTRAP_ORDER:
+        raise InvalidArgument(
+            f"{name} is no bootstrap file", hint=f"one of {', '.join(BOOTSTRAP_ORDER)}"
+        )
+    opened = words.open_written(home)
+    before = opened.look().contents.get(name)
+    if source is None:
+        changed = _edit_in_editor(opened, name, before)
+    else:
+        with output.storage_fault(f"cannot read {source}"):
+            data = words.read_input() if source == "-" else Path(source).read_bytes()
+        changed = souls.edit(opened, name, before, data, words.user(opened))
+    output.note("nothing changed" if changed is None else f"recorded as {changed[:12]}")
+
+
+@click.command("lint")
+@click.argument("place", type=words.HOME, metavar="[HOME|DIRECTORY|FILE]", required=False)
+@words.at_option
+@words.json_option
+def lint_command(place: str | None, at: str | None, as_json: bool) -> int:
+    """Tell what is wrong with a home's files, a directory's, or one file, and what mends it."""
+    from soulgit import souls
+
+    if place is not None and os.path.isfile(place) and at is None:
+        with output.storage_fault(f"cannot read {place}"):
+            found = souls.lint_text(os.path.basename(place), Path(place).read_bytes())
+    else:
+        opened = words.open_home(place)
+        found = souls.lint_home(opened, at=words.resolve_at(opened, at))
+    if as_json:
+        output.json_document([asdict(finding) for finding in found])
+    else:
+        for f in found:
+            output.line(f"{f.file}:{f.line}:{f.column}: {f.severity}: {f.message} [{f.rule}]")
+    return int(any(finding.severity == "error" for finding in found))
+
+
+def _assignment(word: str) -> tuple[str, float | bool]:
+    name, sign, value = word.partition("=")
+    name, value = name.strip(), value.strip()
+    if not sign:
+        raise InvalidArgument(f"{name} has no value", hint="write NAME=VALUE, like drift=0.2")
+    if value in ("true", "false"):
+        return name, value == "true"
+    for read in (int, float):
+        try:
+            return name, read(value)
+        except ValueError:
+            continue
+    raise InvalidArgument(f"the value of {name} is no number and not true or false")
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _edit_in_editor(home: Home, name: str, before: bytes | None) -> str | None:
+    """Let a person edit a draft until it is saved, or they give up; it is kept where it is not."""
+    from soulgit import souls
+    from soulgit.errors import LintRefused, SoulgitError
+
+    draft = os.path.join(home.repository.git_dir, f"soulgit-draft-{name}")
+    if not os.path.exists(draft):
+        _store(draft, before or b"")
+    else:
+        output.note(f"going on with the draft that was kept at {draft}")
+    while True:
+        _run_editor(draft)
+        data = Path(draft).read_bytes()
+        try:
+            changed = souls.edit(home, name, before, data, words.user(home))
+        except LintRefused as error:
+            output.error(error)
+            if not (sys.stdin.isatty() and click.confirm("edit again?", default=True, err=True)):
+                raise
+        except SoulgitError:
+            output.note(f"what you wrote is kept at {draft}")
+            raise
+        else:
+            os.unlink(draft)
+            return changed
+
+
+def _run_editor(path: str) -> None:
+    """Run the user's editor, named as git's users do, without a shell."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        code = subprocess.run([*shlex.split(named), path], check=False).returncode
+    except (OSError, ValueError) as fault:
+        raise InvalidArgument(
+            f"the editor {named!r} cannot be run: {fault}", hint="set EDITOR, or use --from FILE"
+        ) from fault
+    if code:
+        raise InvalidArgument(
+            f"the editor ended with {code}, so nothing was saved", hint=f"the draft is at {path}"
+        )
+
+
+def _store(path: str, data: bytes) -> None:
+    with output.storage_fault(f"cannot write {path}"), open(path, "wb") as file:
+        file.write(data)
 
 
 def _json(soul: Soul) -> str:

@@ -32,6 +32,9 @@ STORY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("This is the system prompt of the next session.", ("compose", "nova")),
     ("And this is what it was one memory ago.", ("compose", "nova", "--at", "HEAD~1")),
     ("What did that memory change in the soul?", ("diff", "nova", "HEAD~1", "HEAD")),
+    ("A memory that must never change is seared.", ("sear", "nova", "The third drawer")),
+    ("Traits are for the host, in the frontmatter.", ("traits", "nova", "drift=0")),
+    ("Is anything wrong with the files? Nothing said is nothing found.", ("lint", "nova")),
 )
 """What is told, and the command that shows it."""
 

@@ -159,7 +159,7 @@ def _canonical(source: str, layout: Layout) -> str:
 
 def _notes_on_add(current: str, text: str, layout: Layout) -> tuple[str, ...]:
     notes = []
-    if any(entry.text == text.strip() for entry in entries.split(current, layout)):
+    if any(entry.plain == text.strip() for entry in entries.split(current, layout)):
         notes.append("the same entry is already there; it is now there twice")
     if layout.delimiter is None and (inside := entries.ends_open(current)):
         notes.append(f"the file ends inside a {inside} that is not closed; the entry is in it")
@@ -182,18 +182,18 @@ def _line_at(text: str, offset: int) -> str:
 def _notes_on_miss(current: str, text: str, layout: Layout) -> tuple[str, ...]:
     known = entries.split(current, layout)
     wanted = _fold(text)
-    alike = [entry for entry in known if wanted and wanted in _fold(entry.text)]
+    alike = [entry for entry in known if wanted and wanted in _fold(entry.plain)]
     if alike:
         note = "differs only in case, quotes, dashes, spaces or the form of accents: "
-        return tuple(note + preview(entry.text) for entry in alike[:_CLOSEST_COUNT])
-    return tuple(f"closest: {preview(entry.text)}" for entry in _closest(known, text))
+        return tuple(note + preview(entry.plain) for entry in alike[:_CLOSEST_COUNT])
+    return tuple(f"closest: {preview(entry.plain)}" for entry in _closest(known, text))
 
 
 def _closest(known: list[Entry], text: str) -> list[Entry]:
     matcher = difflib.SequenceMatcher(b=_fold(text[:_COMPARED_LENGTH]), autojunk=False)
     rated = []
     for entry in known:
-        matcher.set_seq1(_fold(entry.text[:_COMPARED_LENGTH]))
+        matcher.set_seq1(_fold(entry.plain[:_COMPARED_LENGTH]))
         if matcher.real_quick_ratio() > 0.5 and matcher.quick_ratio() > 0.5:
             rated.append((matcher.ratio(), entry))
     rated.sort(key=lambda pair: pair[0], reverse=True)

@@ -35,6 +35,11 @@ class Entry:
     outer_end: int
 
     @property
+    def plain(self) -> str:
+        """Its text without the marker of a seared one."""
+        return self.text.removesuffix(SEARED_MARKER).rstrip()
+
+    @property
     def seared(self) -> bool:
         """Whether it never changes again."""
         return self.text.endswith(SEARED_MARKER)

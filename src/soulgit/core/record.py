@@ -75,7 +75,7 @@ def build(record: Record) -> str:
 def parse(message: str) -> Record:
     """Return the record that a commit message holds; one of another's making has only a subject."""
     head, _, last = message.rstrip("\n").rpartition("\n\n")
-    trailers = _parse_trailers(last) if head else {}
+    trailers = _trailers_of(last) if head else {}
     subject = message.lstrip("\n").split("\n", 1)[0]
     if trailers.get("action") not in ACTIONS:
         return Record(None, subject)
@@ -142,7 +142,12 @@ def _trailers(record: Record) -> list[str]:
     return [f"Soul-{name.capitalize()}: {line}" for name, line in lines if line]
 
 
-def _parse_trailers(paragraph: str) -> dict[str, str]:
+def reason(message: str) -> str | None:
+    """Return the reason that a message's trailers give, whoever made it."""
+    return _trailers_of(message.rstrip("\n").rpartition("\n\n")[2]).get("reason")
+
+
+def _trailers_of(paragraph: str) -> dict[str, str]:
     """Return the trailers of a message's last paragraph; the first of a name counts."""
     found: dict[str, str] = {}
     for line in paragraph.split("\n"):

@@ -132,6 +132,30 @@ class Repository:
             reference = self._handle.references.get(name)
             return None if reference is None else str(reference.resolve().target)
 
+    def create_ref(self, name: str, commit_id: str, message: str) -> bool:
+        """Make a ref, for which no lock of soulgit's is needed; return False where it is there."""
+        with translated(self.path):
+            try:
+                self._handle.create_reference_direct(
+                    name, pygit2.Oid(hex=commit_id), False, message=message
+                )
+            except pygit2.AlreadyExistsError:
+                return False
+        return True
+
+    def set_ref(self, name: str, commit_id: str, message: str) -> None:
+        """Make a ref name a commit, whatever it named before."""
+        with translated(self.path):
+            self._handle.create_reference_direct(
+                name, pygit2.Oid(hex=commit_id), True, message=message
+            )
+
+    def delete_ref(self, name: str) -> None:
+        """Take a ref away, if it is there."""
+        with translated(self.path):
+            if name in self._handle.references:
+                self._handle.references.delete(name)
+
     def refs(self, prefix: str = "") -> Iterator[str]:
         """Yield the names of the refs that begin with `prefix`."""
         with translated(self.path):
@@ -270,6 +294,11 @@ class Repository:
         with translated(self.path):
             value = self._handle.get_attr(path, name)
         return value if isinstance(value, str) else None
+
+    def is_ignored(self, path: str) -> bool:
+        """Whether an ignore rule hides a path from git."""
+        with translated(self.path):
+            return self._handle.path_is_ignored(path)
 
     # History
 

@@ -1,0 +1,91 @@
+"""`freeze`, `thaw`, `token`, `hear`, `doctor`: the emergency stop, and whether a home is well."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from soulgit.cli import output, words
+
+_reason = click.option("--reason", help="Why; kept with the freeze.")
+
+
+@click.command("freeze")
+@words.home_argument
+@_reason
+def freeze_command(home: str, reason: str | None) -> None:
+    """Stop all writing of memory, at once and on every branch, until a person thaws the home."""
+    opened = words.open_written(home)
+    if opened.freeze(words.user(opened), reason):
+        output.note("frozen; `soulgit thaw` lets memory be written again")
+    else:
+        output.note("it is frozen already; nothing was changed")
+
+
+@click.command("thaw")
+@words.home_argument
+@_reason
+def thaw_command(home: str, reason: str | None) -> None:
+    """Let memory be written again."""
+    opened = words.open_written(home)
+    is_thawed = opened.thaw(words.user(opened), reason)
+    output.note("memory is written again" if is_thawed else "it was not frozen")
+
+
+@click.command("token")
+@words.home_argument
+def token_command(home: str) -> None:
+    """Make a new doctor token and print it, once; what is stored is its hash.
+
+    As a whole message to the companion it freezes memory, where the host asks
+    `soulgit hear`. The token before it is no longer heard.
+    """
+    import secrets
+
+    from soulgit import souls
+
+    opened = words.open_written(home)
+    word = secrets.token_hex(16)
+    souls.set_token(opened, word, words.user(opened))
+    output.line(word)
+
+
+@click.command("hear")
+@words.home_argument
+def hear_command(home: str) -> int:
+    """Freeze memory if the message on standard input is the doctor token.
+
+    Exit code 0: it was, and memory is frozen now. 1: an ordinary message.
+    """
+    opened = words.open_written(home)
+    message = words.read_input().decode("utf-8", "replace")
+    if opened.hear(message):
+        output.note("the doctor token was heard: memory is frozen now")
+        return 0
+    return 1
+
+
+@click.command("doctor")
+@words.optional_home_argument
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend, and say what was mended.")
+@words.json_option
+def doctor_command(home: str | None, fix: bool, as_json: bool) -> int:
+    """Tell whether a home is well, and what mends what is not."""
+    from soulgit import doctor
+    from soulgit.home import Home
+
+    opened = Home.open(words.home_path(home))  # as it is, with nothing healed on the way
+    opened.repository  # noqa: B018  # raises where there is none
+    found = doctor.examine(opened, fix=fix)
+    if as_json:
+        output.json_document([asdict(trouble) for trouble in found])
+    else:
+        for trouble in found:
+            told = "mended" if trouble.mended else trouble.severity
+            output.line(f"{told}: {trouble.message} [{trouble.kind}]")
+            if not trouble.mended:
+                output.line(f"    {trouble.mend}")
+        if not found:
+            output.line("all is well")
+    return int(any(t.severity == "wrong" and not t.mended for t in found))

@@ -1,0 +1,45 @@
+"""What no commit may do, whoever makes it; asked of each commit before any ref moves."""
+
+from __future__ import annotations
+
+from soulgit import personas
+from soulgit.adoption import Step
+from soulgit.core import composition, seared, soulfile, token
+from soulgit.core.layout import TARGETS, memory_name
+from soulgit.errors import SearedChanged, TokenExposed
+from soulgit.git import Repository
+
+
+def check(repository: Repository, before: str, after: str, step: Step) -> None:
+    """Refuse a commit from one tree to another that changes what a person has put beyond change.
+
+    Raises SearedChanged for a seared entry that the step does not set free, TokenExposed
+    for a doctor token that would be committed as it is.
+    """
+    if "SOUL.md" in step.entries and not step.keeps_token:
+        _refuse_exposed_token(repository, before, after)
+    layouts = [personas.tree_layout(repository, tree) for tree in (before, after)]
+    for target in TARGETS:
+        old, new = (layout.memory_path(target) for layout in layouts)
+        if old == new and old not in step.entries:
+            continue
+        had, has = repository.read(before, old) or b"", repository.read(after, new) or b""
+        for text in seared.lost(had, has, layouts[1]):
+            if seared.plain(text) != step.frees:
+                raise SearedChanged(
+                    f"a seared entry of {memory_name(target)} was changed or dropped by hand: "
+                    f"{seared.plain(text)}"
+                )
+
+
+def _refuse_exposed_token(repository: Repository, before: str, after: str) -> None:
+    had, has = (_plain_token(repository, tree) for tree in (before, after))
+    if has is not None and has != had:
+        raise TokenExposed(
+            "SOUL.md holds its doctor token as it is, and a home is pushed to remotes"
+        )
+
+
+def _plain_token(repository: Repository, tree: str) -> str | None:
+    soul = repository.read(tree, "SOUL.md") or b""
+    return token.plain(soulfile.frontmatter_values(composition.decode(soul)))
