@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from soulgit import disk, personas
@@ -122,9 +122,15 @@ def found_steps(
     working: Working,
     staged: Mapping[str, TreeEntry],
     hand: Hand,
+    aside: Container[str] = (),
 ) -> list[Step]:
-    """Return a commit for what was staged and then changed again, and one for what is on disk."""
+    """Return a commit for what was staged and then changed again, and one for what is on disk.
+
+    Paths that are `aside` are left as they are, for a person must decide on them first.
+    """
+    staged = {path: entry for path, entry in staged.items() if path not in aside}
     found = dict.fromkeys(staged) | disk_entries(repository, working, head_tree)
+    found = {path: entry for path, entry in found.items() if path not in aside}
     head = _head_entries(repository, head_tree, found)
     index = {
         path: entry
@@ -152,6 +158,22 @@ def refuse_sparse(repository: Repository, working: Working) -> None:
                 f"{path} is in the history but a sparse checkout hides it from the directory",
                 hint=f"git -C {repository.path} sparse-checkout disable",
             )
+
+
+def persona_paths(working: Working) -> set[str]:
+    """Return the paths of the persona's files, links and what is behind them."""
+    paths = set(PERSONA_NAMES)
+    for name in PERSONA_NAMES:
+        if name in working.files:
+            file = working.files[name]
+            paths.update([file.path, *(path for path, _ in file.links)])
+    return paths
+
+
+def settling_step(hand: Hand) -> Step:
+    """Return the commit that settles a persona that came by plain git, where no memory is."""
+    record = replace(hand.record, action="edit", subject="persona: settle what came by git")
+    return Step(record, hand.author)
 
 
 def write_blobs(repository: Repository, working: Working, entries: Iterable[str]) -> None:

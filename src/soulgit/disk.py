@@ -214,6 +214,12 @@ def keep(path: str, link: str) -> Kept:
     return Kept(path, link, data)
 
 
+def read_line(path: str) -> str:
+    """Return the first line of a small text file of git's."""
+    with storage_faults(f"{path} cannot be read"), open(path, encoding="utf-8") as file:
+        return file.readline().rstrip("\n")
+
+
 def modified_at(path: str) -> float | None:
     """Return when a file was last written, in seconds since 1970; None for no file."""
     try:

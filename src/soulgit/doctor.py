@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from soulgit import disk, freeze, homes, memory, personas, souls
+from soulgit import disk, freeze, homes, memory, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
 from soulgit.home import Home
@@ -105,9 +105,10 @@ def _frozen(home: Home) -> Iterator[Trouble]:
 
 
 def _pending(home: Home) -> Iterator[Trouble]:
-    repository = home.repository
-    if personas.is_pending(repository, repository.head().tip, home.look().contents):
-        yield Trouble("pending", "wrong", "a persona edit is not settled", souls.PENDING_HINT)
+    if souls.is_gated(home, home.head(), home.look()):
+        yield Trouble(
+            "pending", "wrong", "a persona edit is not settled", "`soulgit settle HOME` decides"
+        )
 
 
 def _by_hand(home: Home) -> Iterator[Trouble]:

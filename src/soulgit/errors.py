@@ -15,6 +15,8 @@
     │   ├── TextAmbiguous           several entries read like this
     │   ├── SearedRefused           it would change an entry that never changes again
     │   ├── LintRefused             a file with errors is not saved
+    │   ├── NothingPending          there is nothing to decide
+    │   ├── AnswerRefused           a reader's answer loses, adds, duplicates or empties an entry
     │   ├── TokenExposed            a doctor token would be committed as it is
     │   ├── RevisionNotFound        no commit by that name
     │   ├── RepositoryRefused       a repository that cannot be read or written as it stands
@@ -27,6 +29,8 @@
     │   ├── SearedChanged           a seared entry was changed or dropped by hand
     │   └── ConflictPending         a merge or rebase in progress, unmerged bootstrap files
     ├── BusyError               4   another writer holds the home
+    ├── UnreachableError        5   a remote or model cannot be reached
+    │   └── ReaderFailed            a reader ended with an error or took too long
     └── BugError               70   soulgit contradicts itself
 
 An error's text is one sentence; `hint` is what to do about it; facts are attributes.
@@ -146,6 +150,20 @@ class LintRefused(RefusedError):
     default_hint = "mend what is named, then save again"
 
 
+class NothingPending(RefusedError):
+    """There is nothing to decide."""
+
+    kind = "nothing-pending"
+    default_hint = "`soulgit status` shows how the home stands"
+
+
+class AnswerRefused(RefusedError):
+    """A reader's answer loses, adds, duplicates or empties an entry."""
+
+    kind = "answer-refused"
+    default_hint = "what was read is kept; run the command again, or with another reader"
+
+
 class TokenExposed(RefusedError):
     """A doctor token would be committed as it is, and pushed with the home."""
 
@@ -210,7 +228,9 @@ class PersonaPending(UndecidedError):
     """A persona edit is not settled."""
 
     kind = "pending"
-    default_hint = "`soulgit capture` records the edit"
+    default_hint = (
+        "decide with `soulgit settle HOME`: --continue, --update, --fork NAME or --discard"
+    )
 
 
 class SearedChanged(UndecidedError):
@@ -233,6 +253,21 @@ class BusyError(SoulgitError):
     kind = "busy"
     exit_code = 4
     default_hint = "try again; a lock that no program holds may be deleted"
+
+
+class UnreachableError(SoulgitError):
+    """A remote or model cannot be reached."""
+
+    kind = "unreachable"
+    exit_code = 5
+    default_hint = "check the address and the network, then run the command again"
+
+
+class ReaderFailed(UnreachableError):
+    """A reader ended with an error or took too long."""
+
+    kind = "reader-failed"
+    default_hint = "what was read is kept; run the command again to go on from there"
 
 
 class BugError(SoulgitError):

@@ -18,7 +18,7 @@ from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
 from soulgit.git.staging import index_entries
 from soulgit.home import Clock, Home, system_clock
-from soulgit.revision import Draft, revise
+from soulgit.revision import Draft, gate, revise
 
 Identify = Callable[[Home], Identity]
 
@@ -202,7 +202,7 @@ def status(home: Home, *, at: str | None = None) -> Status:
     return replace(
         _status(home, working.layout, files, tip),
         frozen=freeze.state(home.repository),
-        pending=personas.is_pending(home.repository, tip, files),
+        pending=gate(home.repository, home.head(), working, Hand()) == "closed",
         seared_changed=tuple(memory.lost_seared(home)),
         changed=changed_by_hand(home, working),
     )

@@ -36,6 +36,8 @@ class Intent:
     files: dict[str, tuple[str | None, str | None]]
     index: dict[str, tuple[TreeEntry | None, TreeEntry | None]]
     message: str
+    head: tuple[str | None, str] | None = None
+    """The refs that HEAD names before and after, where it moves to another branch."""
 
 
 def write(directory: str, intent: Intent, *, durable: bool) -> None:
@@ -66,6 +68,7 @@ def _parse(values: dict[str, Any]) -> Intent:
         "refs": {name: (old, new) for name, (old, new) in values["refs"].items()},
         "files": {path: (old, new) for path, (old, new) in values["files"].items()},
         "index": {path: (_entry(old), _entry(new)) for path, (old, new) in values["index"].items()},
+        "head": None if values["head"] is None else (values["head"][0], values["head"][1]),
     }
     return Intent(**values | parsed)
 

@@ -18,6 +18,8 @@ lock, whose last holder is dead if its intent was not cleared:
 - an intent, all refs old, each file already new: the action is carried on to its end;
 - an intent, all refs old, a file that is neither: a person has edited since. What is on
   disk stays, and is captured as theirs;
+- an intent, all refs old, some files new and the others as before: likewise carried on; where
+  a person has edited one of the others since, the new ones go back to what they were;
 - an intent, some refs new: the decision was taken, and the other refs follow;
 - an intent, all refs new: only its clearing was missing.
 """
@@ -59,6 +61,12 @@ class Plan:
     actor: Identity
     files: dict[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
     index: dict[str, TreeEntry | None] = field(default_factory=dict)
+    head: tuple[str | None, str] | None = None
+    """The refs that HEAD names before and after, where it moves to another branch."""
+
+    def targets(self) -> dict[str, str]:
+        """Return the new commit of each ref."""
+        return {name: new for name, (_, new) in self.refs.items()}
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
             with _taken_back_on_failure(ground, plan):
                 _put_files(ground, plan)
                 _put_index(ground, plan)
-                refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)
+                refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
     finally:
         if not _is_half_decided(ground.repository, plan):
             with contextlib.suppress(SoulgitError):
@@ -117,10 +125,11 @@ def heal(ground: Ground) -> bool:
         return False
     theirs = _ground_of(ground, intent)
     _remove_dead_locks(theirs, intent)
-    now = {name: ground.repository.ref(name) for name in intent.refs}
-    has_moved = any(now[name] == new for name, (_, new) in intent.refs.items())
-    if has_moved or _files_are_new(theirs, intent):
-        _carry_on(theirs, intent, [n for n, (old, _) in intent.refs.items() if now[n] == old])
+    states = {path: _file_state(theirs, path, *ids) for path, ids in intent.files.items()}
+    if any(_moved(theirs.repository, intent)) or set(states.values()) in ({"new"}, {"new", "old"}):
+        _carry_on(theirs, intent, [path for path, state in states.items() if state == "old"])
+    elif "new" in states.values():  # and a person has edited another since: back to before
+        _rewrite(theirs, {p: intent.files[p][0] for p, s in states.items() if s == "new"})
     intents.clear(ground.state_dir)
     return True
 
@@ -146,7 +155,7 @@ def _ground_of(ground: Ground, intent: Intent) -> Ground:
             root = os.path.dirname(file.read().strip())
     except OSError:
         root = os.path.dirname(common)  # the main home, whose git directory is the common one
-    return replace(ground, root=root, index_path=index_path)
+    return replace(ground, root=root, index_path=index_path, repository=Repository.open(root))
 
 
 def _intent(ground: Ground, plan: Plan) -> Intent:
@@ -163,6 +172,7 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
         files={path: (blob_id(old), blob_id(new)) for path, (old, new) in plan.files.items()},
         index={path: (before.get(path), entry) for path, entry in plan.index.items()},
         message=plan.message,
+        head=plan.head,
     )
 
 
@@ -171,18 +181,30 @@ def _locks(ground: Ground, plan: Plan, token: str) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
         disk.exclusive(ground.index_path + ".lock", _scratch(ground, "held"), token.encode(), wait),
-        locked_refs(ground.repository, list(plan.refs), plan.actor, wait) as refs,
+        locked_refs(ground.repository, _locked_names(plan), plan.actor, wait) as refs,
     ):
         yield refs
 
 
+def _locked_names(plan: Plan) -> list[str]:
+    return [*plan.refs, *(["HEAD"] if plan.head else [])]
+
+
 def _refs_stand(repository: Repository, plan: Plan) -> bool:
-    return all(repository.ref(name) == old for name, (old, _) in plan.refs.items())
+    has_head = plan.head is None or repository.head_target() == plan.head[0]
+    return has_head and all(repository.ref(name) == old for name, (old, _) in plan.refs.items())
+
+
+def _moved(repository: Repository, plan: Plan | Intent) -> list[bool]:
+    """Return of each ref, and of HEAD where it is to move, whether it has."""
+    moved = [repository.ref(name) == new for name, (_, new) in plan.refs.items()]
+    head = [repository.head_target() == plan.head[1]] if plan.head else []
+    return moved + head
 
 
 def _is_half_decided(repository: Repository, plan: Plan) -> bool:
     """Whether some refs moved and others did not, which the next writer carries on."""
-    moved = [repository.ref(name) == new for name, (_, new) in plan.refs.items()]
+    moved = _moved(repository, plan)
     return any(moved) and not all(moved)
 
 
@@ -197,7 +219,7 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        moved = [ground.repository.ref(name) == new for name, (_, new) in plan.refs.items()]
+        moved = _moved(ground.repository, plan)
         if all(moved):
             return  # the refs are there; only what libgit2 does after that has failed
         if not any(moved):
@@ -211,11 +233,16 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
 
 def _put_files(ground: Ground, plan: Plan) -> None:
     for path, (_, data) in plan.files.items():
-        if data is None:
-            disk.remove(ground.root, path, durable=ground.durable)
-        else:
-            scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
-            disk.replace(ground.root, path, data, scratch, durable=ground.durable)
+        put_file(ground, path, data)
+
+
+def put_file(ground: Ground, path: str, data: bytes | None) -> None:
+    """Put a file in place whole, or take it away; the caller holds the writer lock."""
+    if data is None:
+        disk.remove(ground.root, path, durable=ground.durable)
+    else:
+        scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
+        disk.replace(ground.root, path, data, scratch, durable=ground.durable)
 
 
 def _put_index(ground: Ground, plan: Plan) -> None:
@@ -245,8 +272,12 @@ def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
     if disk.unchanged("", index_lock, intent.token.encode()):
         disk.discard(index_lock)
     began = intents.written_at(ground.state_dir)
-    for name, (_, new) in intent.refs.items():
-        lock = os.path.join(ground.repository.common_dir, name + ".lock")
+    held = {name: new for name, (_, new) in intent.refs.items()}
+    for name, new in {
+        **held,
+        **({"HEAD": f"ref: {intent.head[1]}"} if intent.head else {}),
+    }.items():
+        lock = ground.repository.lock_path(name)
         made = disk.modified_at(lock)
         is_of_that_time = made is not None and began - 1 <= made <= began + _LOCK_LIFETIME_SECONDS
         # libgit2's lock is empty until it holds the new id; git's holds an id at once.
@@ -255,10 +286,10 @@ def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
             disk.discard(lock)
 
 
-def _files_are_new(ground: Ground, intent: Intent) -> bool:
-    return bool(intent.files) and all(
-        _blob_id(ground.root, path) == new for path, (_, new) in intent.files.items()
-    )
+def _file_state(ground: Ground, path: str, old: str | None, new: str | None) -> str:
+    """Return whether a file is as it was to become, as it was before, or neither."""
+    present = _blob_id(ground.root, path)
+    return "new" if present == new else "old" if present == old else "other"
 
 
 def _blob_id(root: str, path: str) -> str | None:
@@ -269,27 +300,38 @@ def _blob_id(root: str, path: str) -> str | None:
         return None
 
 
-def _carry_on(ground: Ground, intent: Intent, waiting: list[str]) -> None:
+def _rewrite(ground: Ground, files: dict[str, str | None]) -> None:
+    """Give files the bytes of blobs (None: take them away)."""
+    for path, blob_id in files.items():
+        data = None if blob_id is None else ground.repository.blob(blob_id)
+        put_file(ground, path, data)
+
+
+def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
+    """Do what is left of a dead writer's work, in the same order."""
+    repository = ground.repository
+    now = {name: repository.ref(name) for name in intent.refs}
     present = index_entries(ground.index_path, intent.index)
-    index = {
-        path: new
-        for path, (old, new) in intent.index.items()
-        if present.get(path) == old and old != new
-    }
     plan = Plan(
-        refs={name: intent.refs[name] for name in waiting},
+        refs={name: ids for name, ids in intent.refs.items() if now[name] == ids[0]},
         message=intent.message,
         actor=UNKNOWN,
-        index=index,
+        index={
+            path: new
+            for path, (old, new) in intent.index.items()
+            if present.get(path) == old and old != new
+        },
+        head=intent.head if intent.head and repository.head_target() == intent.head[0] else None,
     )
-    if not (plan.refs or plan.index):
+    if not (plan.refs or plan.index or plan.head or waiting_files):
         return
     try:
         with _locks(ground, plan, intent.token) as refs:
+            _rewrite(ground, {path: intent.files[path][1] for path in waiting_files})
             _put_index(ground, plan)
-            refs.move({name: new for name, (_, new) in plan.refs.items()}, plan.message)
+            refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
     except RefusedError as fault:
         raise RepositoryRefused(
-            f"an earlier write is half done, and {', '.join(waiting)} cannot follow: {fault}",
-            hint="make room for that ref; the next command then ends the write",
+            f"an earlier write is half done and cannot go on: {fault}",
+            hint="make room for the ref that it names; the next command then ends the write",
         ) from fault

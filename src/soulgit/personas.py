@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from soulgit.core import composition, identity, layout, persona, record
 from soulgit.core.layout import PERSONA_NAMES, Layout
 from soulgit.errors import BranchRefused, RepositoryRefused, UnsafeFile
-from soulgit.git import Repository
+from soulgit.git import Commit, Repository
 from soulgit.git.values import BRANCHES
 
 _NUMBERED = re.compile(r"(?:refs/heads|refs/remotes/[^/]+)/persona/([1-9][0-9]*)")
@@ -34,6 +34,13 @@ def contents(repository: Repository, tree: str) -> dict[str, bytes]:
     refuse_shared({name: repository.follow(tree, path).path for name, path in present.items()})
     read = {name: repository.read(tree, path) for name, path in present.items()}
     return {name: data for name, data in read.items() if data is not None}
+
+
+def contents_by_path(repository: Repository, tree: str) -> dict[str, bytes]:
+    """Return the bootstrap files of a tree by the path at which their bytes lie."""
+    found = contents(repository, tree)
+    paths = dict(tree_layout(repository, tree).paths())
+    return {repository.follow(tree, paths[name]).path: data for name, data in found.items()}
 
 
 def readable_contents(repository: Repository, tree: str) -> dict[str, bytes]:
@@ -69,12 +76,17 @@ def settled_digest(repository: Repository, tip: str) -> str:
     It is that of the newest first-parent commit whose `Soul-Persona` equals the digest of
     its own tree, for a forged or cherry-picked trailer does not; with none, the tip's.
     """
+    return settled(repository, tip)[1]
+
+
+def settled(repository: Repository, tip: str) -> tuple[str, str]:
+    """Return the newest settled commit of a branch, and the digest it is settled under."""
     for commit_id in first_parents(repository, tip):
         commit = repository.commit(commit_id)
         told = record.parse(commit.message).persona
         if told is not None and told == tree_digest(repository, commit.tree):
-            return told
-    return tree_digest(repository, repository.commit(tip).tree)
+            return commit_id, told
+    return tip, tree_digest(repository, repository.commit(tip).tree)
 
 
 def first_parents(repository: Repository, tip: str) -> Iterator[str]:
@@ -114,6 +126,20 @@ def is_written(repository: Repository, tip: str | None) -> bool:
     )
 
 
+def first_commit(repository: Repository, number: int) -> Commit | None:
+    """Return the first commit of a local persona branch, before any re-reading."""
+    ref = ref_name(number)
+    if _shown(repository, ref) is None:
+        return None
+    commit_id = repository.ref(ref)
+    while commit_id is not None:
+        commit = repository.commit(commit_id)
+        if record.parse(commit.message).action != "reread":
+            return commit
+        commit_id = next(iter(commit.parents), None)
+    return None
+
+
 def name_of(repository: Repository, digest: str) -> str | None:
     """Return `persona/N` for a digest that a local persona branch was settled under."""
     for number in sorted(numbers(repository), reverse=True):
@@ -135,8 +161,37 @@ def refuse_branch(branch: str | None, path: str) -> None:
 
 
 def is_pending(repository: Repository, tip: str | None, files: Mapping[str, bytes]) -> bool:
-    """Whether the persona in some files differs from the one a branch is settled under."""
-    return tip is not None and persona.digest(files) != settled_digest(repository, tip)
+    """Whether the persona in some files, or at the tip, is not the settled one."""
+    if tip is None:
+        return False
+    digest = settled_digest(repository, tip)
+    at_tip = tree_digest(repository, repository.commit(tip).tree)
+    return not persona.digest(files) == at_tip == digest
+
+
+def archived_by(repository: Repository, branch: str) -> str | None:
+    """Return the persona branch whose fork archived a branch, None for one that is alive.
+
+    It is known from the fork's own first commit, so clones and fetches know it too.
+    """
+    tip = repository.ref(f"{BRANCHES}{branch}")
+    for name in _persona_refs(repository):
+        shown = _shown(repository, name)
+        if shown is None or shown.archived != branch or shown.forked_from is None or tip is None:
+            continue
+        if repository.has(shown.forked_from) and repository.is_ancestor(shown.forked_from, tip):
+            return f"persona/{name.rpartition('/')[2]}"
+    return None
+
+
+def refuse_archived(repository: Repository, branch: str) -> None:
+    """Raise BranchRefused for a branch that a fork has archived."""
+    by = archived_by(repository, branch)
+    if by is not None:
+        raise BranchRefused(
+            f"the branch {branch} is archived: {by} went on from it as another companion",
+            hint=f"`soulgit fork HOME NAME --at {branch}` makes a companion that can be written to",
+        )
 
 
 def refuse_blocked(repository: Repository) -> None:

@@ -15,18 +15,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from soulgit import adoption, disk, freeze, guards, landing, personas
 from soulgit.adoption import Entries, Hand, Step, Working
+from soulgit.core import composition
+from soulgit.core import entries as entries_core
 from soulgit.core.actor import Identity
-from soulgit.core.layout import Layout
+from soulgit.core.layout import TARGETS, Layout, memory_name
 from soulgit.core.record import Record, build
 from soulgit.errors import (
     BranchRefused,
     BusyError,
     ConflictPending,
     InsideRepository,
+    InvalidArgument,
     NotAHome,
+    PersonaPending,
     SoulgitError,
 )
 from soulgit.git import Head, Repository, TreeEntry
@@ -170,10 +175,13 @@ def _revise_once(
     home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
 ) -> str | None:
     freeze.refuse_frozen(home.repository)
-    head = _writable_head(home, branch)
+    head = writable_head(home, branch)
     working = home.look()
     repository = home.repository
     head_tree = repository.commit(head.tip).tree if head.tip else None
+    state = gate(repository, head, working, hand)
+    if edit and state == "closed":
+        raise PersonaPending(f"the persona of {home.path} was edited, and nobody has settled it")
     draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
     if edit and draft is None:
         return None
@@ -183,9 +191,12 @@ def _revise_once(
     if draft is not None and draft.beneath:
         steps, entries = [], _unstaged(repository, head_tree, staged, made)
     else:
-        steps = adoption.found_steps(repository, head_tree, working, staged, hand)
+        aside = adoption.persona_paths(working) if state == "closed" else set()
+        steps = adoption.found_steps(repository, head_tree, working, staged, hand, aside)
         adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
-        entries |= made
+        entries = {path: entry for path, entry in entries.items() if path not in aside} | made
+        if state == "settles itself" and not any("SOUL.md" in step.entries for step in steps):
+            steps.append(adoption.settling_step(hand))
     if draft is not None:
         step = Step(draft.record, draft.author, made)
         steps.append(replace(step, frees=draft.frees, keeps_token=draft.keeps_token))
@@ -211,7 +222,40 @@ def _revise_once(
     return refs[head.ref or ""][1]
 
 
-def _writable_head(home: Home, branch: str | None) -> Head:
+def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
+    """Save a persona file on disk without a commit, where it waits for a person's decision.
+
+    Raises InvalidArgument where it is no longer as it was `before`.
+    """
+    with home.writing() as ground:
+        freeze.refuse_frozen(home.repository)
+        working = home.look()
+        if working.contents.get(name) != before:
+            raise InvalidArgument(f"{name} was changed meanwhile, so it was not saved")
+        path = working.real_path(name)
+        disk.refuse_write_protected(home.path, path)
+        landing.put_file(ground, path, data)
+
+
+def gate(
+    repository: Repository, head: Head, working: Working, hand: Hand
+) -> Literal["open", "closed", "settles itself"]:
+    """Return whether a persona edit waits for a person's decision.
+
+    Where no memory file holds an entry there is nothing to decide, and it settles itself.
+    """
+    if hand.record.action == "init" or not personas.is_pending(
+        repository, head.tip, working.contents
+    ):
+        return "open"
+    has_entries = any(
+        entries_core.split(composition.decode(working.contents.get(name, b"")), working.layout)
+        for name in map(memory_name, TARGETS)
+    )
+    return "closed" if has_entries else "settles itself"
+
+
+def writable_head(home: Home, branch: str | None) -> Head:
     """Return HEAD; raises where a person must first bring the repository in order."""
     home.repository.refuse_unfinished()
     conflicts = unmerged(home.index_path)
@@ -219,6 +263,7 @@ def _writable_head(home: Home, branch: str | None) -> Head:
         raise ConflictPending(f"{', '.join(conflicts)} in {home.path} are unmerged")
     head = home.repository.head()
     personas.refuse_branch(head.branch, home.path)
+    personas.refuse_archived(home.repository, head.branch or "")
     if branch is not None and head.branch != branch:
         raise BranchRefused(
             f"{home.path} is on branch {head.branch}; this was opened on {branch}",
@@ -267,7 +312,7 @@ def _commit(
         steps = [part for s in steps for part in adoption.split_persona(repository, head_tree, s)]
     tip, tree = head.tip, head_tree
     refs: dict[str, tuple[str | None, str]] = {}
-    digest = personas.tree_digest(repository, head_tree) if head_tree else None
+    digest = personas.settled_digest(repository, head.tip) if head.tip else None
     for step in steps:
         before = tree or repository.write_tree(None, {})
         tree = repository.write_tree(before, step.entries)

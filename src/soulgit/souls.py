@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from soulgit import personas, revisions
+from soulgit.adoption import Hand, Working
 from soulgit.core import composition, frontmatter, lint, persona, soulfile, token, traits
 from soulgit.core.actor import Identity
 from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, PLAIN
 from soulgit.core.lint import Finding
 from soulgit.core.record import Record
 from soulgit.core.traits import Traits
-from soulgit.errors import InvalidArgument, LintRefused, PersonaPending
+from soulgit.disk import DiskFile
+from soulgit.errors import InvalidArgument, LintRefused
+from soulgit.git import Head
 from soulgit.home import Home, as_home
-from soulgit.revision import Draft, Snapshot, revise
-
-PENDING_HINT = "`soulgit capture HOME` records the edit"
+from soulgit.revision import Draft, Snapshot, gate, put_aside, revise
 
 AnyHome = Home | str | os.PathLike[str]
 
@@ -37,10 +38,20 @@ def read_persona(home: AnyHome, *, at: str | None = None) -> Persona:
     """Return the persona as a model sees it, now or at a revision."""
     home = as_home(home)
     files, commit_id = _files(home, at)
+    digest = persona.digest(files)
+    name = personas.name_of(home.repository, digest) if home.is_home else None
+    return Persona(name, digest, persona_text(files), commit_id)
+
+
+def persona_text(files: Mapping[str, bytes]) -> str:
+    """Return what a model is told of who the companion is, from bootstrap files by name."""
     told = {name: files[name] for name in PERSONA_NAMES if name in files}
-    soul = composition.compose(told, persona.digest(files))
-    name = personas.name_of(home.repository, soul.persona) if home.is_home else None
-    return Persona(name, soul.persona, soul.text, commit_id)
+    return composition.compose(told, persona.digest(files)).text
+
+
+def is_gated(home: Home, head: Head, working: Working) -> bool:
+    """Whether a persona edit waits for a decision, so that no memory may be written."""
+    return gate(home.repository, head, working, Hand()) == "closed"
 
 
 def read_traits(home: AnyHome, *, at: str | None = None) -> Traits:
@@ -79,15 +90,16 @@ def set_token(home: Home, word: str, by: Identity) -> str | None:
 
 
 def edit(home: Home, name: str, before: bytes | None, data: bytes, by: Identity) -> str | None:
-    """Save a bootstrap file that a person has edited; return the new tip, None for no change.
+    """Save a bootstrap file that a person has edited; return the new tip, None for no commit.
 
-    `before` is what they began with. Raises LintRefused for a file with errors, and
-    InvalidArgument where somebody else has changed the file since.
+    `before` is what they began with. An edit of the persona is saved on disk alone, where
+    it waits to be settled. Raises LintRefused for a file with errors, and InvalidArgument
+    where somebody else has changed the file since.
     """
-    findings = [found for found in lint_file(home, name, data) if found.severity == "error"]
-    if findings:
-        notes = tuple(f"line {found.line}: {found.message}" for found in findings)
-        raise LintRefused(f"{name} has errors and was not saved", notes=notes)
+    refuse_faulty(home, name, data)
+    if name in PERSONA_NAMES and _would_wait(home, name, data):
+        put_aside(home, name, before, data)
+        return None
 
     def change(snapshot: Snapshot) -> Draft | None:
         if snapshot.working.contents.get(name) != before:
@@ -97,6 +109,22 @@ def edit(home: Home, name: str, before: bytes | None, data: bytes, by: Identity)
         return Draft(Record("edit", f"edit: {name}", origin="cli"), by, {name: data})
 
     return revise(home, change)
+
+
+def refuse_faulty(home: Home, name: str, data: bytes) -> None:
+    """Raise LintRefused for a bootstrap file with errors, which is not saved."""
+    findings = [found for found in lint_file(home, name, data) if found.severity == "error"]
+    if findings:
+        notes = tuple(f"line {found.line}: {found.message}" for found in findings)
+        raise LintRefused(f"{name} has errors and was not saved", notes=notes)
+
+
+def _would_wait(home: Home, name: str, data: bytes) -> bool:
+    """Whether a persona file, were it saved like this, would wait for a decision."""
+    working = home.look()
+    file = working.files.get(name) or DiskFile(name, b"", False)
+    files = {**working.files, name: replace(file, data=data)}
+    return is_gated(home, home.head(), replace(working, files=files))
 
 
 def lint_file(home: Home, name: str, data: bytes) -> list[Finding]:
@@ -136,10 +164,7 @@ def _change_soul(
     home: Home, change: Callable[[bytes], bytes], record: Record, by: Identity
 ) -> str | None:
     def draft(snapshot: Snapshot) -> Draft | None:
-        files = snapshot.working.contents
-        if personas.is_pending(home.repository, snapshot.head.tip, files):
-            raise PersonaPending("the persona in SOUL.md is edited and not settled")
-        before = files.get("SOUL.md", b"")
+        before = snapshot.data("SOUL.md")
         after = change(before)
         return None if after == before else Draft(record, by, {"SOUL.md": after})
 

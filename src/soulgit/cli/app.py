@@ -15,7 +15,13 @@ from soulgit.cli import output
 from soulgit.errors import BugError, SoulgitError, StorageFailed
 
 VERBS: dict[str, dict[str, str]] = {
-    "begin": {"init": "begin", "list": "begin", "status": "begin", "tour": "tour"},
+    "begin": {
+        "init": "begin",
+        "list": "begin",
+        "status": "begin",
+        "branch": "begin",
+        "tour": "tour",
+    },
     "soul": {
         "compose": "soul",
         "persona": "soul",
@@ -24,6 +30,7 @@ VERBS: dict[str, dict[str, str]] = {
         "lint": "soul",
     },
     "memory": {"memory": "memory", "capture": "memory", "sear": "memory", "unsear": "memory"},
+    "decide": {"settle": "decide", "fork": "decide"},
     "history": {"log": "history", "show": "history", "diff": "history"},
     "repair": {
         "freeze": "repair",

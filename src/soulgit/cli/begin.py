@@ -1,4 +1,4 @@
-"""`init`, `list`, `status`: homes begun, adopted, listed, and how one stands."""
+"""`init`, `list`, `status`, `branch`: homes begun, adopted, listed, and how one stands."""
 
 from __future__ import annotations
 
@@ -97,6 +97,27 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
     if state.cut:
         output.line(f"cut       {', '.join(state.cut)}")
     output.warnings(state.warnings)
+
+
+@click.command("branch")
+@words.optional_home_argument
+@words.json_option
+def branch_command(home: str | None, as_json: bool) -> None:
+    """List the companions in a home's repository, a branch each, alive or archived."""
+    from soulgit import forking
+
+    found = forking.companions(words.open_written(home))
+    if as_json:
+        output.json_document([asdict(companion) for companion in found])
+        return
+    for c in found:
+        state = f"archived by {c.archived_by}" if c.archived_by else "alive"
+        count = sum(c.entries.values())
+        persona = c.persona or "(not numbered)"
+        output.line(
+            f"{c.branch:16} {persona:12} {c.revision[:12]} {count:5} entries  {state}  "
+            f"{c.home or '(no home)'}"
+        )
 
 
 def _read(source: str) -> bytes:

@@ -88,7 +88,7 @@ def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
     if as_json:
         output.json_document({**_json(entry), "files": [asdict(change) for change in changes]})
     else:
-        output.lines(itertools.chain(_header(entry), _diff(changes)), paged=True)
+        output.lines(itertools.chain(_header(entry), diff_lines(changes)), paged=True)
 
 
 @click.command("diff")
@@ -104,7 +104,7 @@ def diff_command(home: str | None, old: str | None, new: str | None, as_json: bo
     if as_json:
         output.json_document([asdict(change) for change in changes])
     else:
-        output.lines(_diff(changes), paged=True)
+        output.lines(diff_lines(changes), paged=True)
 
 
 def _json(entry: Entry) -> dict[str, Any]:
@@ -148,7 +148,8 @@ def _header(entry: Entry) -> Iterator[str]:
     yield ""
 
 
-def _diff(changes: Iterable[FileChange]) -> Iterator[str]:
+def diff_lines(changes: Iterable[FileChange]) -> Iterator[str]:
+    """Yield the lines that show how files differ, as a model sees them."""
     for change in changes:
         if change.hidden:
             yield f"{change.name}: changed only in what no model sees"

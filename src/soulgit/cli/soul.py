@@ -7,13 +7,14 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from soulgit.cli import output, words
+from soulgit.cli import decide, output, words
 from soulgit.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
 
     What was cut, replaced or hidden is told on standard error.
     """
-    from soulgit import prompt
+    from soulgit import prompt, settling
 
     opened = words.open_home(home)
     commit_id = words.resolve_at(opened, at)
     soul = prompt.compose_soul(opened, at=commit_id)
     output.warnings(soul.warnings)
+    if commit_id is None and opened.is_home and settling.is_pending(opened):
+        output.warnings(["a preview: the persona was edited and `soulgit settle` has not decided"])
     if not soul.found:
         output.warnings([f"{opened.path} has no bootstrap files, so the soul is empty"])
     text = _json(soul) if as_json else soul.text
@@ -48,13 +51,25 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
 
 @click.command("persona")
 @words.optional_home_argument
+@click.option("--history", is_flag=True, help="List every persona that the home has had.")
 @words.at_option
 @words.json_option
-def persona_command(home: str | None, at: str | None, as_json: bool) -> None:
+def persona_command(home: str | None, history: bool, at: str | None, as_json: bool) -> None:
     """Print who the companion is, as a model sees it; which persona/N is told beside it."""
-    from soulgit import souls
+    from soulgit import settling, souls
 
     opened = words.open_home(home)
+    if history:
+        had = settling.history(opened)
+        if as_json:
+            output.json_document([asdict(persona) for persona in had])
+        for past in [] if as_json else had:
+            why = f": {past.reason}" if past.reason else ""
+            output.line(
+                f"persona/{past.number:<4} {past.time[:16]} {past.decision:9} "
+                f"{past.memories:5} memories{why}"
+            )
+        return
     persona = souls.read_persona(opened, at=words.resolve_at(opened, at))
     if as_json:
         output.json_document(asdict(persona))
@@ -104,9 +119,13 @@ def traits_command(home: str, assignments: tuple[str, ...], at: str | None, as_j
 @words.home_argument
 @click.option("--file", "name", default="SOUL.md", show_default=True, help="Which bootstrap file.")
 @click.option("--from", "source", metavar="FILE", help="Take FILE's content; - standard input.")
-def edit_command(home: str, name: str, source: str | None) -> None:
-    """Edit SOUL.md, or another bootstrap file, in $EDITOR; it is linted before it is saved."""
-    from soulgit import souls
+@decide.decision_options
+def edit_command(home: str, name: str, source: str | None, **asked: Any) -> None:
+    """Edit SOUL.md, or another bootstrap file, in $EDITOR; it is linted before it is saved.
+
+    An edit of the persona waits on disk to be settled, or is settled at once with
+    --continue, --update or --fork.
+    """
     from soulgit.core.layout import BOOTSTRAP_ORDER
 
     if name not in BOOTSTRAP_ORDER:
@@ -114,14 +133,40 @@ def edit_command(home: str, name: str, source: str | None) -> None:
             f"{name} is no bootstrap file", hint=f"one of {', '.join(BOOTSTRAP_ORDER)}"
         )
     opened = words.open_written(home)
+    chosen = decide.chosen_for_edit(asked)
     before = opened.look().contents.get(name)
     if source is None:
-        changed = _edit_in_editor(opened, name, before)
+        _edit_in_editor(
+            opened, name, before, lambda data: _save(opened, name, before, data, chosen, asked)
+        )
+        return
+    with output.storage_fault(f"cannot read {source}"):
+        data = words.read_input() if source == "-" else Path(source).read_bytes()
+    _save(opened, name, before, data, chosen, asked)
+
+
+def _save(
+    home: Home,
+    name: str,
+    before: bytes | None,
+    data: bytes,
+    chosen: str | None,
+    asked: dict[str, Any],
+) -> None:
+    """Save an edited file, and settle it where a decision was given with it."""
+    from soulgit import settling, souls
+
+    if chosen is not None and settling.is_persona_edit(home, name, data):
+        souls.refuse_faulty(home, name, data)
+        decide.tell(home, decide.decide(home, chosen, asked, edited={name: data}))
+        return
+    changed = souls.edit(home, name, before, data, words.user(home))
+    if changed is not None:
+        output.note(f"recorded as {changed[:12]}")
+    elif settling.is_pending(home):
+        output.note("saved; the persona is edited now, and `soulgit settle` decides what it means")
     else:
-        with output.storage_fault(f"cannot read {source}"):
-            data = words.read_input() if source == "-" else Path(source).read_bytes()
-        changed = souls.edit(opened, name, before, data, words.user(opened))
-    output.note("nothing changed" if changed is None else f"recorded as {changed[:12]}")
+        output.note("nothing changed")
 
 
 @click.command("lint")
@@ -165,9 +210,10 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _edit_in_editor(home: Home, name: str, before: bytes | None) -> str | None:
+def _edit_in_editor(
+    home: Home, name: str, before: bytes | None, save: Callable[[bytes], None]
+) -> None:
     """Let a person edit a draft until it is saved, or they give up; it is kept where it is not."""
-    from soulgit import souls
     from soulgit.errors import LintRefused, SoulgitError
 
     draft = os.path.join(home.repository.git_dir, f"soulgit-draft-{name}")
@@ -177,9 +223,8 @@ def _edit_in_editor(home: Home, name: str, before: bytes | None) -> str | None:
         output.note(f"going on with the draft that was kept at {draft}")
     while True:
         _run_editor(draft)
-        data = Path(draft).read_bytes()
         try:
-            changed = souls.edit(home, name, before, data, words.user(home))
+            save(Path(draft).read_bytes())
         except LintRefused as error:
             output.error(error)
             if not (sys.stdin.isatty() and click.confirm("edit again?", default=True, err=True)):
@@ -189,7 +234,7 @@ def _edit_in_editor(home: Home, name: str, before: bytes | None) -> str | None:
             raise
         else:
             os.unlink(draft)
-            return changed
+            return
 
 
 def _run_editor(path: str) -> None:

@@ -50,11 +50,13 @@ class Record:
     composed: str | None = None
     model: str | None = None
     reason: str | None = None
+    forked_from: str | None = None
+    archived: str | None = None
 
 
 _TRAILER_FIELDS = (
     "action", "target", "persona", "number", "origin", "source", "session", "composed",
-    "model", "reason",
+    "model", "reason", "forked_from", "archived",
 )  # fmt: skip
 
 
@@ -139,7 +141,11 @@ def _indent(text: str) -> str:
 def _trailers(record: Record) -> list[str]:
     values = ((name, getattr(record, name)) for name in _TRAILER_FIELDS)
     lines = ((name, one_line(str(value), None)) for name, value in values if value is not None)
-    return [f"Soul-{name.capitalize()}: {line}" for name, line in lines if line]
+    return [f"{_key(name)}: {line}" for name, line in lines if line]
+
+
+def _key(name: str) -> str:
+    return "Soul-" + "-".join(part.capitalize() for part in name.split("_"))
 
 
 def reason(message: str) -> str | None:
@@ -154,7 +160,7 @@ def _trailers_of(paragraph: str) -> dict[str, str]:
         match = _TRAILER.fullmatch(line)
         if match is None:
             return {}
-        name = match.group(1).removeprefix("Soul-").lower()
+        name = match.group(1).removeprefix("Soul-").lower().replace("-", "_")
         if match.group(1).startswith("Soul-") and name in _TRAILER_FIELDS:
             found.setdefault(name, match.group(2).strip())
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,9 +24,11 @@ class RefLocks:
         self._transaction = transaction
         self._path = path
 
-    def move(self, targets: Mapping[str, str], message: str) -> None:
-        """Give each ref its commit; `message` goes to the reflogs."""
+    def move(self, targets: Mapping[str, str], message: str, head: str | None = None) -> None:
+        """Give each ref its commit, and HEAD its branch; `message` goes to the reflogs."""
         with translated(self._path):
+            if head is not None:
+                self._transaction.set_symbolic_target("HEAD", head, message=message)
             for name, commit_id in targets.items():
                 self._transaction.set_target(name, commit_id, message=message)
             self._transaction.commit()
@@ -65,6 +66,6 @@ def _lock(
             return
         except BusyError as fault:
             if time.monotonic() >= deadline:
-                lock = os.path.join(repository.common_dir, name + ".lock")
+                lock = repository.lock_path(name)
                 raise busy(lock) from fault
         time.sleep(_POLL_SECONDS)

@@ -32,6 +32,12 @@ _IN_PROGRESS = {
 }
 
 
+def _worktree_name(directory: str) -> str:
+    """Return the name of a linked worktree in the git directory, of one directory alone."""
+    digest = pygit2.hash(os.path.abspath(directory).encode("utf-8", "surrogateescape"))
+    return f"soulgit-{str(digest)[:12]}"
+
+
 def refuse_bare(path: str) -> None:
     """Raise RepositoryRefused for a directory that is itself a git directory."""
     if os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects")):
@@ -125,6 +131,22 @@ class Repository:
                     return Head(None if name == "HEAD" else name, str(target))
                 name = target
         return Head(name, None)
+
+    def lock_path(self, name: str) -> str:
+        """Return the path of a ref's lock; each home has a HEAD of its own."""
+        directory = self.git_dir if name == "HEAD" else self.common_dir
+        return os.path.join(directory, name + ".lock")
+
+    def head_target(self) -> str | None:
+        """Return the ref that HEAD itself names, None where it is detached."""
+        with translated(self.path):
+            target = self._handle.lookup_reference("HEAD").target
+        return None if isinstance(target, pygit2.Oid) else target
+
+    def is_ancestor(self, commit_id: str, of: str) -> bool:
+        """Whether a commit is another one or among its ancestors."""
+        with translated(self.path):
+            return commit_id == of or self._handle.descendant_of(of, commit_id)
 
     def ref(self, name: str) -> str | None:
         """Return the commit that a ref names, None where there is no such ref."""
@@ -279,6 +301,19 @@ class Repository:
                     [pygit2.Oid(hex=parent) for parent in parents],
                 )
             )
+
+    # Linked homes
+
+    def add_worktree(self, directory: str, ref: str) -> None:
+        """Make a linked worktree of a branch; its directory must not be there yet."""
+        with translated(self.path):
+            reference = self._handle.references[ref]
+            self._handle.add_worktree(_worktree_name(directory), directory, reference)
+
+    def prune_worktree(self, directory: str) -> None:
+        """Forget a linked worktree whose directory is gone."""
+        with contextlib.suppress(pygit2.GitError, KeyError):
+            self._handle.lookup_worktree(_worktree_name(directory)).prune(True)
 
     # Settings and attributes
 

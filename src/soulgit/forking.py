@@ -1,0 +1,180 @@
+"""Companions of one repository: forked from any revision, each in a home of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+
+from soulgit import disk, freeze, landing, memory, personas, revisions, settling
+from soulgit.core import branches, record
+from soulgit.core.actor import Identity
+from soulgit.core.layout import HERMES, PLAIN, TARGETS
+from soulgit.core.record import Record
+from soulgit.errors import InvalidArgument, SoulgitError
+from soulgit.git import Repository
+from soulgit.git.values import BRANCHES
+from soulgit.home import Home
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A new companion: its branch, its first commit, its home (None: no home) and its token."""
+
+    branch: str
+    revision: str
+    home: str | None
+    token: str | None
+
+
+@dataclass(frozen=True)
+class Companion:
+    """One companion of a repository; `home` is None where no directory shows its branch."""
+
+    branch: str
+    persona: str | None
+    revision: str
+    entries: dict[str, int]
+    home: str | None
+    archived_by: str | None
+
+
+def fork(
+    home: Home,
+    name: str,
+    by: Identity,
+    *,
+    at: str | None = None,
+    keep_memories: bool = False,
+    directory: str | None = None,
+    new_id: str = "",
+    new_token: str = "",
+) -> Forked:
+    """Make a sibling companion from a revision, by default the tip; it decides nothing.
+
+    Without memories its branch is parentless; with them it descends. `directory` becomes
+    its home, a linked worktree; None makes none. When anything fails nothing is left.
+    """
+    repository = home.repository
+    start = revisions.resolve(home, at or "HEAD")
+    branches.check(name, settling.branch_names(repository))
+    if directory is not None and os.path.lexists(directory):
+        raise InvalidArgument(f"{directory} exists already", hint="name another with --home DIR")
+    tree = repository.commit(start).tree
+    if keep_memories and personas.settled_digest(repository, start) != personas.tree_digest(
+        repository, tree
+    ):
+        raise InvalidArgument(
+            f"the persona at {start[:12]} is not settled, so its memories cannot come along",
+            hint="`soulgit settle` first, or fork without --keep-memories",
+        )
+    contents: dict[str, bytes | None] = {}
+    soul = repository.read(tree, "SOUL.md")
+    told, token = settling.renamed({"SOUL.md": soul}, name, new_id, new_token)
+    if soul is not None:
+        contents["SOUL.md"] = told["SOUL.md"]
+    if not keep_memories:
+        contents |= dict.fromkeys(_memory_paths(repository, tree))
+    with home.writing() as ground:
+        freeze.refuse_frozen(repository)
+        changed = settling.tree_entries(repository, tree, contents)
+        new_tree = repository.write_tree(tree, changed)
+        message = record.build(
+            Record(
+                "fork",
+                f"fork: {name} from {start[:12]}",
+                persona=personas.tree_digest(repository, new_tree),
+                origin="cli",
+                forked_from=start,
+            )
+        )
+        parents = (start,) if keep_memories else ()
+        commit_id = repository.write_commit(new_tree, parents, message, by, home.clock())
+        ref = f"{BRANCHES}{name}"
+        landing.land(ground, landing.Plan({ref: (None, commit_id)}, "soulgit: fork", by), _always)
+        if directory is not None:
+            _link_home(home, repository, name, directory, commit_id)
+    return Forked(name, commit_id, directory, token)
+
+
+def companions(home: Home) -> list[Companion]:
+    """Return every companion of a repository: its branches but those that show a persona."""
+    repository = home.repository
+    places = _places(repository)
+    found = []
+    for branch in settling.branch_names(repository):
+        tip = repository.ref(f"{BRANCHES}{branch}")
+        if branch.startswith("persona/") or tip is None:
+            continue
+        tree = repository.commit(tip).tree
+        files, layout = personas.contents(repository, tree), personas.tree_layout(repository, tree)
+        known = memory.entries_of(files, layout)
+        found.append(
+            Companion(
+                branch=branch,
+                persona=personas.name_of(repository, personas.tree_digest(repository, tree)),
+                revision=tip,
+                entries={target: sum(e.target == target for e in known) for target in TARGETS},
+                home=places.get(f"{BRANCHES}{branch}"),
+                archived_by=personas.archived_by(repository, branch),
+            )
+        )
+    return found
+
+
+def _always() -> bool:
+    return True
+
+
+def _memory_paths(repository: Repository, tree: str) -> list[str]:
+    """Return the paths at which a tree holds memory, links and what is behind them."""
+    paths = []
+    for layout in (PLAIN, HERMES):
+        for path in map(layout.memory_path, TARGETS):
+            if repository.entry(tree, path) is not None:
+                paths += [path, repository.follow(tree, path).path]
+    return list(dict.fromkeys(paths))
+
+
+def _link_home(
+    home: Home, repository: Repository, name: str, directory: str, commit_id: str
+) -> None:
+    """Make a linked home of a branch; when that fails the branch goes too."""
+    try:
+        with disk.storage_faults(f"{directory} cannot be made"):
+            os.makedirs(os.path.dirname(os.path.abspath(directory)), exist_ok=True)
+            repository.add_worktree(directory, f"{BRANCHES}{name}")
+            _check_out_bytes(repository, directory, commit_id)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        repository.prune_worktree(directory)
+        repository.delete_ref(f"{BRANCHES}{name}")
+        raise
+
+
+def _check_out_bytes(repository: Repository, directory: str, commit_id: str) -> None:
+    """Make the bootstrap files of a new home the bytes of its commit, whatever filters say."""
+    tree = repository.commit(commit_id).tree
+    for path, data in personas.contents_by_path(repository, tree).items():
+        if not disk.unchanged(directory, path, data):
+            disk.write(os.path.join(directory, path), data, durable=True)
+
+
+def _places(repository: Repository) -> dict[str, str]:
+    """Return the directory of each home of a repository, by the ref that its HEAD names."""
+    common = repository.common_dir
+    linked = os.path.join(common, "worktrees")
+    git_dirs = [common, *(os.path.join(linked, name) for name in disk.names(linked))]
+    places: dict[str, str] = {}
+    for git_dir in git_dirs:
+        try:
+            head = disk.read_line(os.path.join(git_dir, "HEAD")).removeprefix("ref: ")
+            if git_dir == common:
+                place = os.path.dirname(common)
+            else:
+                place = os.path.dirname(disk.read_line(os.path.join(git_dir, "gitdir")))
+        except SoulgitError:
+            continue
+        if os.path.lexists(os.path.join(place, ".git")):
+            places[head] = place
+    return places

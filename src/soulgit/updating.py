@@ -1,0 +1,237 @@
+"""Settling by `update`: memories re-read under the new persona, batch by batch, then merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from soulgit import freeze, guards, landing, personas, settling, souls
+from soulgit.adoption import Step
+from soulgit.core import merging, persona, reading, record, settlement
+from soulgit.core.actor import Identity
+from soulgit.core.layout import TARGETS, memory_name
+from soulgit.core.reading import Batch
+from soulgit.core.record import Record
+from soulgit.core.settlement import Contents, Facts, Plan
+from soulgit.errors import AnswerRefused, BusyError, InvalidArgument, NothingPending
+from soulgit.git import Repository
+from soulgit.history import FileChange, changes
+from soulgit.home import Home
+from soulgit.landing import Raced
+from soulgit.settling import Edited, Settled
+
+Reader = Callable[[str, Batch], Sequence[str]]
+"""Given the persona and the texts of some entries, returns their new texts, in order."""
+
+Progress = Callable[[int, int], None]
+"""Told how many entries are read, of how many."""
+
+DEFAULT_BATCH_SIZE = 20
+
+
+@dataclass(frozen=True)
+class Update:
+    """An update under way: its persona branch, what was read, and from which memories."""
+
+    number: int
+    tip: str
+    base: str
+    done: int
+    total: int
+    digest: str
+
+    @property
+    def is_read(self) -> bool:
+        """Whether every entry was read."""
+        return self.done >= self.total
+
+
+def update(
+    home: Home,
+    reader: Reader,
+    by: Identity,
+    *,
+    batch_size: int = DEFAULT_BATCH_SIZE,
+    model: str | None = None,
+    edited: Edited | None = None,
+    reason: str | None = None,
+    review: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> Settled:
+    """Settle the pending edit by re-reading the memories under the new persona, in batches.
+
+    Goes on at the first unread batch of an update that was cut off. The branch does not
+    move until every batch is in; with `review` not even then, but at `land`.
+    """
+    if batch_size < 1:
+        raise InvalidArgument("a batch has at least one entry", hint="give --batch-size 1 or more")
+    found = under_way(home, edited) or _begin_update(home, by, edited, reason)
+    progress(found.done, found.total)
+    while not found.is_read:
+        found = _read_batch(home, found, reader, by, batch_size, model)
+        progress(found.done, found.total)
+    if review:
+        branch = home.head().branch or ""
+        return Settled("update", branch, found.tip, found.number, is_landed=False)
+    return land(home, by, edited=edited, reason=reason)
+
+
+def land(
+    home: Home, by: Identity, *, edited: Edited | None = None, reason: str | None = None
+) -> Settled:
+    """Let the branch merge an update that is read to the end; memories are merged by entry."""
+    twice: tuple[str, ...] = ()
+
+    def plan(facts: Facts) -> Plan:
+        nonlocal twice
+        found = under_way(home, edited)
+        if found is None or not found.is_read:
+            raise NothingPending("no update is read to its end, so there is nothing to land")
+        memories, twice = _merged_memories(home.repository, found, facts.tip)
+        return settlement.update_landed(replace(facts, number=found.number), found.tip, memories)
+
+    found = under_way(home, edited)
+    _, revision = settling.apply(home, plan, by, edited, reason)
+    return Settled(
+        "update", home.head().branch or "", revision, found.number if found else None, twice
+    )
+
+
+def review(home: Home) -> list[FileChange]:
+    """Return how the memories would differ if the update under way landed now."""
+    repository, head = home.repository, home.head()
+    found = under_way(home)
+    if found is None or head.tip is None:
+        raise NothingPending("no update is under way, so there is nothing to review")
+    merged, _ = _merged_memories(repository, found, head.tip)
+    tree = repository.commit(head.tip).tree
+    before = personas.contents(repository, tree)
+    changed = {path.rpartition("/")[2]: data or b"" for path, data in merged.items()}
+    return changes(before, {**before, **changed})
+
+
+def abort(home: Home) -> int:
+    """End an update without landing it; its work stays reachable; return its number."""
+    with home.writing():
+        freeze.refuse_frozen(home.repository)
+        found = under_way(home, None, any_persona=True)
+        if found is None:
+            raise NothingPending("no update is under way, so there is nothing to abort")
+        _set_aside(home.repository, found)
+        return found.number
+
+
+def under_way(
+    home: Home, edited: Edited | None = None, *, any_persona: bool = False
+) -> Update | None:
+    """Return the update that is not landed yet, of the persona that is pending now."""
+    repository, head = home.repository, home.head()
+    if head.tip is None:
+        return None
+    wanted = settling.wanted_persona(home, edited)
+    for number in sorted(personas.numbers(repository), reverse=True):
+        tip = repository.ref(personas.ref_name(number))
+        if tip is None or repository.is_ancestor(tip, head.tip):
+            continue
+        found = _as_update(repository, number, tip)
+        if found and (any_persona or found.digest == persona.digest(wanted)):
+            return found
+    return None
+
+
+def _begin_update(home: Home, by: Identity, edited: Edited | None, reason: str | None) -> Update:
+    stale = under_way(home, None, any_persona=True)
+    if stale is not None:
+        with home.writing():
+            _set_aside(home.repository, stale)
+    settling.apply(home, settlement.update_begun, by, edited, reason)
+    found = under_way(home, edited)
+    assert found is not None
+    return found
+
+
+def _set_aside(repository: Repository, found: Update) -> None:
+    """Take an update's branch away; its work stays reachable under a ref of soulgit's own."""
+    repository.set_ref(f"refs/soulgit/aborted/{found.number}", found.tip, "soulgit: abort")
+    repository.delete_ref(personas.ref_name(found.number))
+
+
+def _as_update(repository: Repository, number: int, tip: str) -> Update | None:
+    """Return the update that a persona branch holds, None for a persona of another decision."""
+    told = record.parse(repository.commit(tip).message)
+    if told.action not in ("update", "reread") or told.persona is None:
+        return None
+    first = tip
+    while record.parse(repository.commit(first).message).action == "reread":
+        first = repository.commit(first).parents[0]
+    commit = repository.commit(tip)
+    files = personas.contents(repository, commit.tree)
+    total = len(reading.readable(files, personas.tree_layout(repository, commit.tree)))
+    base = repository.commit(first).parents[0]
+    done = reading.covered(told.text) if told.action == "reread" else 0
+    return Update(number, tip, base, done, total, told.persona)
+
+
+def _read_batch(
+    home: Home, found: Update, reader: Reader, by: Identity, batch_size: int, model: str | None
+) -> Update:
+    """Have one batch read, and put the answer on the persona's branch as a commit."""
+    repository = home.repository
+    tree = repository.commit(found.tip).tree
+    files, layout = personas.contents(repository, tree), personas.tree_layout(repository, tree)
+    items = reading.readable(files, layout)[found.done : found.done + batch_size]
+    batch = Batch([item.entry.text for item in items], reading.seared_texts(files, layout))
+    told_persona = souls.persona_text(files)
+
+    def ask() -> dict[str, bytes]:
+        answer = reading.refuse_answer(batch, reader(told_persona, batch), layout)
+        return reading.put(files, layout, found.done, answer)
+
+    try:
+        changed = ask()
+    except AnswerRefused:
+        changed = ask()  # once more, and then it is reported
+    covered = reading.told(found.done, len(batch), found.total)
+    message = record.build(
+        Record(
+            "reread",
+            f"persona/{found.number}: reread {covered}",
+            covered,
+            persona=found.digest,
+            origin="cli",
+            model=model,
+        )
+    )
+    contents = {layout.path(name): data for name, data in changed.items()}
+    new_tree = repository.write_tree(tree, settling.tree_entries(repository, tree, contents))
+    guards.check(repository, tree, new_tree, Step(Record("reread"), by, dict.fromkeys(contents)))
+    with home.writing() as ground:
+        freeze.refuse_frozen(repository)
+        commit_id = repository.write_commit(new_tree, (found.tip,), message, by, home.clock())
+        ref = personas.ref_name(found.number)
+        try:
+            refs: dict[str, tuple[str | None, str]] = {ref: (found.tip, commit_id)}
+            landing.land(ground, landing.Plan(refs, "soulgit: reread", by), lambda: True)
+        except Raced:
+            raise BusyError(f"another update of {home.path} is reading too") from None
+    return replace(found, tip=commit_id, done=found.done + len(batch))
+
+
+def _merged_memories(
+    repository: Repository, found: Update, tip: str
+) -> tuple[Contents, tuple[str, ...]]:
+    """Merge by entry what was read with what was written to the branch meanwhile."""
+    base, ours, theirs = (
+        personas.contents(repository, repository.commit(c).tree)
+        for c in (found.base, tip, found.tip)
+    )
+    layout = personas.tree_layout(repository, repository.commit(tip).tree)
+    memories: dict[str, bytes | None] = {}
+    twice: list[str] = []
+    for name in map(memory_name, TARGETS):
+        sides = [files.get(name, b"") for files in (base, ours, theirs)]
+        merged = merging.merge(sides[0], sides[1], sides[2], layout)
+        twice += merged.kept_twice
+        if merged.data != sides[1]:
+            memories[layout.path(name)] = merged.data
+    return memories, tuple(twice)
