@@ -33,7 +33,7 @@ class Stage:
 
     def mask(self, text: str) -> str:
         text = text.replace(str(self.directory), "/tmp").replace(str(self.home), "~")
-        text = re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
+        text = re.sub(r"\b(?:[0-9a-f]{40}|[0-9a-f]{12})\b", "ID", text)
         return re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d\+\d\d:\d\d)?", "TIME", text)
 
 
@@ -114,6 +114,8 @@ def test_every_command_is_documented(name: str, command: click.Command) -> None:
     assert command.help, f"soulgit {name} has no help"
     options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
     row_stands_for = row.group(1) + (SHARED if "…" in row.group(1) else "")
+    if name == "edit":
+        row_stands_for += README.split("| `soulgit settle HOME", 1)[1].split("\n", 1)[0]
     missing = [option for option in options if option not in row_stands_for]
     assert not missing, f"soulgit {name}: {missing} are not in its row"
 

@@ -126,7 +126,7 @@ class TextNotFound(RefusedError):
     """Nothing in the memory file reads like this."""
 
     kind = "text-not-found"
-    default_hint = "`soulgit memory list` shows what is there"
+    default_hint = "`soulgit memory list HOME` shows what is there"
 
 
 class TextAmbiguous(RefusedError):
@@ -177,7 +177,7 @@ class RevisionNotFound(RefusedError):
     """No commit by that name."""
 
     kind = "revision-not-found"
-    default_hint = "`soulgit log` lists the revisions there are"
+    default_hint = "`soulgit log HOME` lists the revisions there are"
 
 
 class RepositoryRefused(RefusedError):
@@ -221,7 +221,7 @@ class HomeFrozen(UndecidedError):
     """The emergency stop is on: nothing writes memory until a person thaws the home."""
 
     kind = "frozen"
-    default_hint = "a person can look at it with `soulgit status` and end it with `soulgit thaw`"
+    default_hint = "a person can end it with `soulgit thaw HOME`"
 
 
 class PersonaPending(UndecidedError):
@@ -244,7 +244,7 @@ class ConflictPending(UndecidedError):
     """A merge, rebase or the like is in progress, or bootstrap files are unmerged."""
 
     kind = "conflict"
-    default_hint = "finish it with git, or take it back with `git merge --abort` and its kind"
+    default_hint = "finish it with git, or take it back: `git merge --abort`, `git rebase --abort`"
 
 
 class BusyError(SoulgitError):

@@ -91,9 +91,12 @@ def _init(
     keeps_token: bool,
 ) -> Beginning:
     files = tuple(home.look().files)
-    _refuse_lost_words(home, files, name, source)
-    if home.is_home and personas.is_written(home.repository, home.head().tip):
+    is_already = home.is_home and personas.is_written(home.repository, home.head().tip)
+    if is_already and (name is not None or source is not None):
+        raise InvalidArgument(f"{home.path} is a home already", hint="leave --name and --from out")
+    if is_already:
         return Beginning(home, "already", files)
+    _refuse_lost_words(home, files, name, source)
     is_new = not files or source is not None
     made = {"SOUL.md": _soul(identifier, name or _name(home), source)} if is_new else {}
     with revision.begun(home):
@@ -113,7 +116,8 @@ def _refuse_lost_words(
     """Refuse a name or a soul that there is no place for: nothing that is there is changed."""
     if "SOUL.md" in files and source is not None:
         raise InvalidArgument(
-            f"{home.path} has a SOUL.md already", hint="begin in another directory, or leave it out"
+            f"{home.path} has a SOUL.md already",
+            hint="begin in another directory, or leave --from out",
         )
     if files and source is None and name is not None:
         raise InvalidArgument(

@@ -96,7 +96,10 @@ def perform(
         nonlocal notes
         name = memory_name(write.target)
         before = snapshot.data(name)
-        result = apply(write, before, snapshot.layout)
+        try:
+            result = apply(write, before, snapshot.layout)
+        except TextNotFound as missed:
+            raise _with_other_target(missed, write, snapshot) from None
         notes = result.notes
         if result.data == before:
             notes += ("nothing changed",)
@@ -114,6 +117,17 @@ def apply(write: Write, data: bytes, layout: Layout) -> Edit:
     result = _applied(write, data, layout)
     seared.refuse_change(data, result.data, layout)
     return result
+
+
+def _with_other_target(missed: TextNotFound, write: Write, snapshot: Snapshot) -> TextNotFound:
+    """Add to a miss that the other memory file has the text."""
+    notes = missed.facts.get("notes", ())
+    assert isinstance(notes, tuple)
+    for target in TARGETS:
+        data = snapshot.data(memory_name(target))
+        if target != write.target and write.text.encode("utf-8", "surrogatepass") in data:
+            notes = (*notes, f"{memory_name(target)} has it: say target {target}")
+    return TextNotFound(missed.message, notes=notes)
 
 
 def _applied(write: Write, data: bytes, layout: Layout) -> Edit:

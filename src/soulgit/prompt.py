@@ -40,7 +40,7 @@ def _compose_working(home: Home) -> Soul:
     conflicts = unmerged(home.index_path) if home.is_home else []
     if conflicts:
         raise ConflictPending(
-            f"{', '.join(conflicts)} in {home.path} are unmerged, with markers in the text",
+            f"unmerged in {home.path}, with markers in the text: {', '.join(conflicts)}",
             hint="settle the merge with git first, or compose a revision with --at HEAD",
         )
     return _compose(working.contents, working.twins, None)

@@ -260,7 +260,7 @@ def writable_head(home: Home, branch: str | None) -> Head:
     home.repository.refuse_unfinished()
     conflicts = unmerged(home.index_path)
     if conflicts:
-        raise ConflictPending(f"{', '.join(conflicts)} in {home.path} are unmerged")
+        raise ConflictPending(f"unmerged in {home.path}: {', '.join(conflicts)}")
     head = home.repository.head()
     personas.refuse_branch(head.branch, home.path)
     personas.refuse_archived(home.repository, head.branch or "")

@@ -23,19 +23,19 @@ def resolve(home: Home, revision: str) -> str:
         return found
 
 
-def resolve_at(home: Home, words: str, zone: tzinfo | None = None) -> str:
-    """Return the commit that a revision or else an ISO 8601 time names; a name wins.
+def resolve_at(home: Home, words: str, zone: tzinfo | None = None) -> tuple[str, bool]:
+    """Return the commit that a revision or else an ISO 8601 time names, and whether by time.
 
-    A time means the newest first-parent commit not younger than it, by committer time.
+    A name wins. A time means the newest first-parent commit not younger than it, by committer time.
     """
     try:
-        return resolve(home, words)
+        return resolve(home, words), False
     except RevisionNotFound as fault:
         try:
             when = parse_time(words, zone)
         except InvalidTime:
             raise fault from None
-        return at_time(home, when)
+        return at_time(home, when), True
 
 
 def at_time(home: Home, when: datetime) -> str:
@@ -50,13 +50,16 @@ def at_time(home: Home, when: datetime) -> str:
         raise RevisionNotFound(f"no commit of {home.path} is as old as {when.isoformat()}")
 
 
-def parse_time(words: str, zone: tzinfo | None = None) -> datetime:
-    """Parse an ISO 8601 time; without a zone it is in `zone` (None: local), a bare date its end."""
+def parse_time(words: str, zone: tzinfo | None = None, *, starts: bool = False) -> datetime:
+    """Parse an ISO 8601 time; without a zone it is in `zone` (None: local).
+
+    A bare date is the end of that day, or with `starts` its start.
+    """
     try:
         when = datetime.fromisoformat(words.strip())
     except ValueError:
         raise InvalidTime(f"{words!r} is no time that soulgit can read") from None
-    if _is_bare_date(words):
+    if _is_bare_date(words) and not starts:
         when = datetime.combine(when, time(23, 59, 59, 999999), when.tzinfo)
     try:
         return when if when.tzinfo else when.replace(tzinfo=zone) if zone else when.astimezone()
@@ -99,4 +102,7 @@ def _not_found(repository: Repository, revision: str) -> RevisionNotFound:
             f"{revision!r} names no commit here; this clone is shallow, its history is cut",
             hint="`git fetch --unshallow` brings the rest",
         )
-    return RevisionNotFound(f"{revision!r} names no commit, or more than one")
+    return RevisionNotFound(
+        f"{revision!r} names no commit, or more than one",
+        hint="`soulgit log HOME` lists them; a time is written like 2026-11-30T14:05",
+    )

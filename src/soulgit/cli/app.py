@@ -100,6 +100,8 @@ def run(arguments: Sequence[str]) -> int:
         return asked.exit_code
     except click.ClickException as error:
         error.show()
+        if isinstance(error, click.NoSuchOption):
+            output.note("hint: a text that begins with - follows --")
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         output.note("interrupted")

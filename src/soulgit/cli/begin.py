@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def init_command(home: str, name: str | None, source: str | None, token: str | N
     """Make a new home, or adopt a directory as it is.
 
     A new home begins with a SOUL.md to fill in. What is there already is not changed by
-    one byte, missing files are not made, and a second init does nothing.
+    one byte, missing files are not made, and a second init does nothing. HOME is a path;
+    a mere name is ./NAME where that is here, else a new home under the root.
     """
     import secrets
 
@@ -42,6 +44,10 @@ def init_command(home: str, name: str | None, source: str | None, token: str | N
         token=token or "refuse",  # type: ignore[arg-type]  # one of the two flags' values
     )
     output.line(done.home.path)
+    if words.is_mere_name(home) and done.home.path != words.named_path(home):
+        output.note(
+            f"./{home} is here, so it was taken; a home by name would be new under the root"
+        )
     output.note(_told(done.what, done.files, home, is_blank=source is None))
 
 
@@ -59,9 +65,10 @@ def list_command(as_json: bool) -> None:
     for name, state in found:
         if isinstance(state, Status):
             count = sum(state.entries.values())
-            output.line(f"{name}  {state.branch or '(detached)'}  {count} entries  {state.path}")
+            branch = state.branch or "(detached)"
+            output.line(f"{name:16} {branch:12} {count:5} entries  {state.path}")
         else:
-            output.line(f"{name}  ({state.message})")
+            output.line(f"{name:16} ({state.message})")
     if not found:
         output.note(f"no homes under {words.root()}; `soulgit init NAME` makes one")
 
@@ -71,7 +78,7 @@ def list_command(as_json: bool) -> None:
 @words.at_option
 @words.json_option
 def status_command(home: str | None, at: str | None, as_json: bool) -> None:
-    """Show how a home stands: branch, persona, memories, what was changed by hand."""
+    """Show how a home stands: persona, memories, what was changed."""
     from soulgit import homes
 
     opened = words.open_written(home)
@@ -103,7 +110,7 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
 @words.optional_home_argument
 @words.json_option
 def branch_command(home: str | None, as_json: bool) -> None:
-    """List the companions in a home's repository, a branch each, alive or archived."""
+    """List the companions in a home's repository, a branch each."""
     from soulgit import forking
 
     found = forking.companions(words.open_written(home))
@@ -135,6 +142,7 @@ def _listed(name: str, state: object) -> dict[str, object]:
 
 
 def _told(what: str, files: tuple[str, ...], word: str, *, is_blank: bool) -> str:
+    word = shlex.quote(word)
     if what == "already":
         return "it is a home already; nothing was changed"
     if what == "adopted":

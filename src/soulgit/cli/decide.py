@@ -135,7 +135,10 @@ def fork_command(
     directory: str | None,
     no_home: bool,
 ) -> None:
-    """Make a sibling companion from any revision; nothing is decided and nothing archived."""
+    """Make a sibling companion from any revision.
+
+    Nothing is decided and nothing archived.
+    """
     from soulgit import forking
 
     if no_home and directory is not None:
@@ -273,7 +276,8 @@ def tell(home: Any, done: Settled) -> None:
     output.line(done.revision)
     shown = f", as persona/{done.number}" if done.number else ""
     output.note(f"settled by {done.decision}{shown}, on branch {done.branch}")
-    output.note("sessions that run the old soul keep it; restart them to take on the new one")
+    if done.decision != "discard":
+        output.note("sessions that run the old soul keep it; restart them to take on the new one")
     for text in done.kept_twice:
         output.note(f"kept twice, for it was changed on both sides: {text}")
     _tell_token(done.token)

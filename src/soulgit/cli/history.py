@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from soulgit.cli import output, words
+from soulgit.core.record import ACTIONS
 
 if TYPE_CHECKING:
     from soulgit.history import Entry, FileChange
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 @click.command("log")
 @words.optional_home_argument
 @click.option("-n", "count", type=click.IntRange(min=0), metavar="N", help="At most N commits.")
-@click.option("--action", metavar="ACTION", help="Only this action, like add or capture.")
+@click.option("--action", type=click.Choice(ACTIONS), metavar="ACTION", help="Only this action.")
 @click.option("--target", type=click.Choice(["self", "user"]), help="Only this memory file.")
-@click.option("--session", help="Only what this session wrote.")
-@click.option("--source", help="Only what came from this source.")
-@click.option("--since", metavar="TIME", help="Only commits of this ISO 8601 time or later.")
-@click.option("--until", metavar="TIME", help="Only commits of this time or earlier.")
+@click.option("--session", metavar="ID", help="Only what this session wrote.")
+@click.option("--source", metavar="TEXT", help="Only what came from exactly this source.")
+@click.option("--since", metavar="TIME", help="From this ISO 8601 time on; a date is its start.")
+@click.option("--until", metavar="TIME", help="Up to this time; a date is its end.")
 @click.option("--grep", metavar="TEXT", help="Only where this text was written, in any case.")
 @words.at_option
 @words.json_option
@@ -41,19 +42,18 @@ def log_command(
     at: str | None,
     as_json: bool,
 ) -> None:
-    """List what happened, newest first; with --json one object a line."""
-    from soulgit import history, revisions
-    from soulgit.core.record import ACTIONS
-    from soulgit.errors import InvalidArgument
+    """List what happened, newest first.
 
-    if action is not None and action not in ACTIONS:
-        raise InvalidArgument(f"unknown action {action}", hint=f"one of {', '.join(ACTIONS)}")
+    With --json one object a line; with --at from that revision on.
+    """
+    from soulgit import history, revisions
+
     wanted = history.Wanted(
         action=action,
         target=target,
         session=session,
         source=source,
-        since=None if since is None else revisions.parse_time(since),
+        since=None if since is None else revisions.parse_time(since, starts=True),
         until=None if until is None else revisions.parse_time(until),
         grep=grep,
     )
@@ -75,16 +75,18 @@ def log_command(
 @click.option("--soul", is_flag=True, help="Print the soul at that revision instead.")
 @words.json_option
 def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
-    """Show what one commit did: its record, and the files before and after."""
+    """Show what one commit did to the files, and its record."""
     from soulgit import history, prompt
+    from soulgit.cli.soul import soul_json
 
     opened = words.open_written(home)
+    commit_id = words.resolve_at(opened, rev)
     if soul:
-        composed = prompt.compose_soul(opened, at=rev)
+        composed = prompt.compose_soul(opened, at=commit_id)
         output.warnings(composed.warnings)
-        output.line(composed.text)
+        output.line(soul_json(composed) if as_json else composed.text)
         return
-    entry, changes = history.show(opened, rev)
+    entry, changes = history.show(opened, commit_id or rev)
     if as_json:
         output.json_document({**_json(entry), "files": [asdict(change) for change in changes]})
     else:
@@ -97,10 +99,15 @@ def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
 @click.argument("new", type=words.REVISION, required=False)
 @words.json_option
 def diff_command(home: str | None, old: str | None, new: str | None, as_json: bool) -> None:
-    """Show how the soul differs: by hand, since a revision, or between two revisions."""
+    """Show how the soul differs between revisions, or by hand.
+
+    Without revisions: what was changed by hand. With OLD: since then. With OLD and NEW:
+    between the two. Both may be times.
+    """
     from soulgit import history
 
-    changes = history.diff(words.open_written(home), old, new)
+    opened = words.open_written(home)
+    changes = history.diff(opened, words.resolve_at(opened, old), words.resolve_at(opened, new))
     if as_json:
         output.json_document([asdict(change) for change in changes])
     else:

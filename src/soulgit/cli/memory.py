@@ -59,7 +59,10 @@ def replace(
 @_reason
 @_source
 def remove(home: str, text: str, target: str, reason: str | None, source: str | None) -> None:
-    """Remove the first occurrence of TEXT; a whole memory goes with its bullet."""
+    """Remove the first occurrence of TEXT.
+
+    Where TEXT is a whole memory, its bullet and line go too.
+    """
     _write(home, "remove", text, None, target, reason, source)
 
 
@@ -85,14 +88,17 @@ def list_(home: str | None, target: str | None, at: str | None, as_json: bool) -
 
 @click.command("capture")
 @words.home_argument
-@click.option("--session", help="The session in which it happened.")
-@click.option("--model", help="The model that wrote it.")
+@click.option("--session", metavar="ID", help="The session in which it happened.")
+@click.option("--model", metavar="NAME", help="The model that wrote it.")
 @_source
 @_reason
 def capture_command(
     home: str, session: str | None, model: str | None, source: str | None, reason: str | None
 ) -> None:
-    """Record what was changed by hand, now; before every write it happens by itself."""
+    """Record now what was changed by hand.
+
+    It happens by itself before every write. A persona edit that is not settled stays aside.
+    """
     from soulgit import homes
     from soulgit.adoption import Hand
     from soulgit.core.record import Record
@@ -127,7 +133,10 @@ def sear_command(home: str, text: str, target: str | None) -> None:
 @click.argument("text")
 @_either_target
 def unsear_command(home: str, text: str, target: str | None) -> None:
-    """Let a seared memory change again, also one that was changed or dropped by hand."""
+    """Let a seared memory change again.
+
+    Also one that was changed or dropped by hand, so that the change can be recorded.
+    """
     from soulgit import memory
 
     opened = words.open_written(home)

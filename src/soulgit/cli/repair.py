@@ -15,7 +15,7 @@ _reason = click.option("--reason", help="Why; kept with the freeze.")
 @words.home_argument
 @_reason
 def freeze_command(home: str, reason: str | None) -> None:
-    """Stop all writing of memory, at once and on every branch, until a person thaws the home."""
+    """Stop all writing of memory at once, on every branch."""
     opened = words.open_written(home)
     if opened.freeze(words.user(opened), reason):
         output.note("frozen; `soulgit thaw` lets memory be written again")
@@ -36,10 +36,10 @@ def thaw_command(home: str, reason: str | None) -> None:
 @click.command("token")
 @words.home_argument
 def token_command(home: str) -> None:
-    """Make a new doctor token and print it, once; what is stored is its hash.
+    """Make a new doctor token and print it, once.
 
-    As a whole message to the companion it freezes memory, where the host asks
-    `soulgit hear`. The token before it is no longer heard.
+    What is stored is its hash. As a whole message to the companion it freezes memory,
+    where the host asks `soulgit hear`. The token before it is no longer heard.
     """
     import secrets
 

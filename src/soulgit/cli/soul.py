@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @words.json_option
 @click.option("--output", "target", metavar="FILE", help="Write to FILE, not standard output.")
 def compose_command(home: str | None, at: str | None, as_json: bool, target: str | None) -> None:
-    """Print the system prompt, from the working files or from a revision.
+    """Print the system prompt, now or as it was.
 
     What was cut, replaced or hidden is told on standard error.
     """
@@ -42,7 +42,7 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
         output.warnings(["a preview: the persona was edited and `soulgit settle` has not decided"])
     if not soul.found:
         output.warnings([f"{opened.path} has no bootstrap files, so the soul is empty"])
-    text = _json(soul) if as_json else soul.text
+    text = soul_json(soul) if as_json else soul.text
     if target is None:
         output.line(text)
     else:
@@ -55,7 +55,7 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
 @words.at_option
 @words.json_option
 def persona_command(home: str | None, history: bool, at: str | None, as_json: bool) -> None:
-    """Print who the companion is, as a model sees it; which persona/N is told beside it."""
+    """Print who the companion is, as a model sees it."""
     from soulgit import settling, souls
 
     opened = words.open_home(home)
@@ -84,7 +84,10 @@ def persona_command(home: str | None, history: bool, at: str | None, as_json: bo
 @words.at_option
 @words.json_option
 def traits_command(home: str, assignments: tuple[str, ...], at: str | None, as_json: bool) -> None:
-    """Show the traits, or give them new values; they apply from the next session on."""
+    """Show the traits, or give them new values.
+
+    They apply from the next session on.
+    """
     from soulgit import souls
     from soulgit.core.traits import DEFAULTS, TRAITS
 
@@ -121,7 +124,7 @@ def traits_command(home: str, assignments: tuple[str, ...], at: str | None, as_j
 @click.option("--from", "source", metavar="FILE", help="Take FILE's content; - standard input.")
 @decide.decision_options
 def edit_command(home: str, name: str, source: str | None, **asked: Any) -> None:
-    """Edit SOUL.md, or another bootstrap file, in $EDITOR; it is linted before it is saved.
+    """Edit SOUL.md, or another bootstrap file, linted before it is saved.
 
     An edit of the persona waits on disk to be settled, or is settled at once with
     --continue, --update or --fork.
@@ -174,7 +177,7 @@ def _save(
 @words.at_option
 @words.json_option
 def lint_command(place: str | None, at: str | None, as_json: bool) -> int:
-    """Tell what is wrong with a home's files, a directory's, or one file, and what mends it."""
+    """Tell what is wrong with the files, and what mends it."""
     from soulgit import souls
 
     if place is not None and os.path.isfile(place) and at is None:
@@ -257,7 +260,8 @@ def _store(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def _json(soul: Soul) -> str:
+def soul_json(soul: Soul) -> str:
+    """Return a soul as the JSON document that `compose` prints."""
     import json
 
     value = {

@@ -100,6 +100,16 @@ def home_path(word: str | None) -> str:
     return named
 
 
+def is_mere_name(word: str) -> bool:
+    """Whether a word can name a home under the root."""
+    return not _is_path(word)
+
+
+def named_path(word: str) -> str:
+    """Return where a home by this name lies under the root."""
+    return os.path.realpath(os.path.join(root(), word))
+
+
 def new_home_path(word: str) -> str:
     """Return where a home begins: a path as it is, a mere name under the root."""
     if _is_path(word) or os.path.lexists(word):
@@ -117,7 +127,10 @@ def open_home(word: str | None) -> Any:
 
     path = home_path(word)
     if word is not None and not _is_path(word) and not os.path.lexists(path):
-        raise HomeNotFound(f"there is no home {word}: neither ./{word} nor one under {root()}")
+        raise HomeNotFound(
+            f"there is no home {word}: neither ./{word} nor one under {root()}",
+            hint="`soulgit list` shows them, `soulgit init` makes one; . is this directory",
+        )
     home = Home.open(path)
     with contextlib.suppress(SoulgitError):
         home.heal()  # a reader ends what a dead writer left, where it can
@@ -132,13 +145,15 @@ def open_written(word: str | None) -> Any:
 
 
 def resolve_at(home: Any, words: str | None) -> str | None:
-    """Return the commit that --at means, and tell on standard error which it is."""
+    """Return the commit that --at means; which one a time means is told on standard error."""
     if words is None:
         return None
     from soulgit import revisions
     from soulgit.cli import output
 
-    commit_id = revisions.resolve_at(home, words)
+    commit_id, is_time = revisions.resolve_at(home, words)
+    if not is_time:
+        return commit_id
     commit = home.repository.commit(commit_id)
     subject = commit.message.split("\n", 1)[0]
     output.note(f"at {commit_id[:12]} {commit.time.iso()} {subject}")

@@ -44,7 +44,8 @@ def add(data: bytes, text: str, layout: Layout) -> Edit:
         added = _line_ends(current, text.strip())
         return Edit(_encode(kept + layout.delimiter * bool(kept) + added), notes)
     added = _line_ends(current, f"\n- {text}\n")
-    return Edit(_encode((current.rstrip() + added).lstrip()), notes)
+    changed = (current.rstrip() + added).lstrip()
+    return Edit(_encode(changed), (*notes, *_notes_on_shape(text, layout)))
 
 
 def replace(data: bytes, text: str, replacement: str, layout: Layout) -> Edit:
@@ -164,6 +165,17 @@ def _notes_on_add(current: str, text: str, layout: Layout) -> tuple[str, ...]:
     if layout.delimiter is None and (inside := entries.ends_open(current)):
         notes.append(f"the file ends inside a {inside} that is not closed; the entry is in it")
     return tuple(notes)
+
+
+def _notes_on_shape(text: str, layout: Layout) -> tuple[str, ...]:
+    """Tell of a text that would not be read back as the one memory it was meant to be."""
+    read = entries.split(f"- {text}\n", layout)
+    if [entry.text for entry in read] != [text.strip().replace("\r\n", "\n")]:
+        return (
+            f"the text is read back as {len(read)} entries or in part; indent its further lines "
+            "by two spaces to keep it one",
+        )
+    return ()
 
 
 def _notes_on_others(current: str, text: str, start: int) -> tuple[str, ...]:
