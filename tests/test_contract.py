@@ -70,6 +70,7 @@ def test_actions_are_answered_written_and_composed(
         assert (committed.text, committed.found) == (soul.text, soul.found)
         assert committed.revision == git("rev-parse", "HEAD")
         git.agrees()
+        assert git("fsck", "--strict") == ""  # and nothing left lying about
     else:
         assert not (home_dir / ".git").exists()
 

@@ -203,6 +203,9 @@ def refuse_filtered(repository: Repository, paths: Iterable[str]) -> None:
 
 def split_persona(repository: Repository, head_tree: str, step: Step) -> list[Step]:
     """Part a step in what leaves the persona as it is and an edit of the persona, if it is one."""
+    told = {path for name in PERSONA_NAMES for path in (name, _behind(repository, head_tree, name))}
+    if not told.intersection(step.entries):
+        return [step]
     after = repository.write_tree(head_tree, step.entries)
     before_digest = personas.tree_digest(repository, head_tree)
     if personas.tree_digest(repository, after) == before_digest:
@@ -213,6 +216,14 @@ def split_persona(repository: Repository, head_tree: str, step: Step) -> list[St
     rest = [path for path in step.entries if path not in edited]
     parts = [_part(step, rest)] if rest else []
     return [*parts, _as_edit(_part(step, edited))]
+
+
+def _behind(repository: Repository, tree: str, path: str) -> str:
+    """Return the path behind the links at a path of a tree, the path itself where they lead out."""
+    try:
+        return repository.follow(tree, path).path
+    except UnsafeFile:
+        return path
 
 
 def _part(step: Step, paths: list[str]) -> Step:

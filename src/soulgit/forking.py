@@ -60,40 +60,19 @@ def fork(
     branches.check(name, settling.branch_names(repository))
     if directory is not None and os.path.lexists(directory):
         raise InvalidArgument(f"{directory} exists already", hint="name another with --home DIR")
-    tree = repository.commit(start).tree
-    if keep_memories and personas.settled_digest(repository, start) != personas.tree_digest(
-        repository, tree
-    ):
-        raise InvalidArgument(
-            f"the persona at {start[:12]} is not settled, so its memories cannot come along",
-            hint="`soulgit settle` first, or fork without --keep-memories",
-        )
-    contents: dict[str, bytes | None] = {}
-    soul = repository.read(tree, "SOUL.md")
-    told, token = settling.renamed({"SOUL.md": soul}, name, new_id, new_token)
-    if soul is not None:
-        contents["SOUL.md"] = told["SOUL.md"]
-    if not keep_memories:
-        contents |= dict.fromkeys(_memory_paths(repository, tree))
+    if keep_memories:
+        _refuse_unsettled(repository, start)
+    contents, token = _contents(repository, start, name, new_id, new_token)
+    if keep_memories:
+        contents = {path: data for path, data in contents.items() if data is not None}
     with home.writing() as ground:
         freeze.refuse_frozen(repository)
-        changed = settling.tree_entries(repository, tree, contents)
-        new_tree = repository.write_tree(tree, changed)
-        message = record.build(
-            Record(
-                "fork",
-                f"fork: {name} from {start[:12]}",
-                persona=personas.tree_digest(repository, new_tree),
-                origin="cli",
-                forked_from=start,
-            )
-        )
         parents = (start,) if keep_memories else ()
-        commit_id = repository.write_commit(new_tree, parents, message, by, home.clock())
-        ref = f"{BRANCHES}{name}"
-        landing.land(ground, landing.Plan({ref: (None, commit_id)}, "soulgit: fork", by), _always)
+        commit_id = _first_commit(home, start, contents, parents, name, by)
+        refs: dict[str, tuple[str | None, str]] = {f"{BRANCHES}{name}": (None, commit_id)}
+        landing.land(ground, landing.Plan(refs, "soulgit: fork", by), lambda: True)
         if directory is not None:
-            _link_home(home, repository, name, directory, commit_id)
+            _link_home(repository, name, directory, commit_id)
     return Forked(name, commit_id, directory, token)
 
 
@@ -122,8 +101,48 @@ def companions(home: Home) -> list[Companion]:
     return found
 
 
-def _always() -> bool:
-    return True
+def _refuse_unsettled(repository: Repository, start: str) -> None:
+    tree = repository.commit(start).tree
+    if personas.settled_digest(repository, start) != personas.tree_digest(repository, tree):
+        raise InvalidArgument(
+            f"the persona at {start[:12]} is not settled, so its memories cannot come along",
+            hint="`soulgit settle` first, or fork without --keep-memories",
+        )
+
+
+def _contents(
+    repository: Repository, start: str, name: str, new_id: str, new_token: str
+) -> tuple[dict[str, bytes | None], str | None]:
+    """Return what a fork has otherwise: its own soul file and no memory; and its token."""
+    tree = repository.commit(start).tree
+    contents: dict[str, bytes | None] = dict.fromkeys(_memory_paths(repository, tree))
+    soul = repository.read(tree, "SOUL.md")
+    if soul is None:
+        return contents, None
+    path = repository.follow(tree, "SOUL.md").path
+    own, token = settling.renamed({"SOUL.md": soul}, name, new_id, new_token)
+    return {**contents, path: own["SOUL.md"]}, token
+
+
+def _first_commit(
+    home: Home,
+    start: str,
+    contents: dict[str, bytes | None],
+    parents: tuple[str, ...],
+    name: str,
+    by: Identity,
+) -> str:
+    repository = home.repository
+    base = repository.commit(start).tree
+    tree = repository.write_tree(base, settling.tree_entries(repository, base, contents))
+    told = Record(
+        "fork",
+        f"fork: {name} from {start[:12]}",
+        persona=personas.tree_digest(repository, tree),
+        origin="cli",
+        forked_from=start,
+    )
+    return repository.write_commit(tree, parents, record.build(told), by, home.clock())
 
 
 def _memory_paths(repository: Repository, tree: str) -> list[str]:
@@ -136,9 +155,7 @@ def _memory_paths(repository: Repository, tree: str) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def _link_home(
-    home: Home, repository: Repository, name: str, directory: str, commit_id: str
-) -> None:
+def _link_home(repository: Repository, name: str, directory: str, commit_id: str) -> None:
     """Make a linked home of a branch; when that fails the branch goes too."""
     try:
         with disk.storage_faults(f"{directory} cannot be made"):

@@ -10,14 +10,16 @@ from soulgit.errors import SearedChanged, TokenExposed
 from soulgit.git import Repository
 
 
-def check(repository: Repository, before: str, after: str, step: Step) -> None:
-    """Refuse a commit from one tree to another that changes what a person has put beyond change.
+def check(repository: Repository, before: str | None, after: str, step: Step) -> None:
+    """Refuse a commit from one tree (None: the first) to another that changes what may not change.
 
     Raises SearedChanged for a seared entry that the step does not set free, TokenExposed
     for a doctor token that would be committed as it is.
     """
     if "SOUL.md" in step.entries and not step.keeps_token:
         _refuse_exposed_token(repository, before, after)
+    if before is None:
+        return
     layouts = [personas.tree_layout(repository, tree) for tree in (before, after)]
     for target in TARGETS:
         old, new = (layout.memory_path(target) for layout in layouts)
@@ -32,7 +34,7 @@ def check(repository: Repository, before: str, after: str, step: Step) -> None:
                 )
 
 
-def _refuse_exposed_token(repository: Repository, before: str, after: str) -> None:
+def _refuse_exposed_token(repository: Repository, before: str | None, after: str) -> None:
     had, has = (_plain_token(repository, tree) for tree in (before, after))
     if has is not None and has != had:
         raise TokenExposed(
@@ -40,6 +42,6 @@ def _refuse_exposed_token(repository: Repository, before: str, after: str) -> No
         )
 
 
-def _plain_token(repository: Repository, tree: str) -> str | None:
-    soul = repository.read(tree, "SOUL.md") or b""
+def _plain_token(repository: Repository, tree: str | None) -> str | None:
+    soul = (repository.read(tree, "SOUL.md") if tree else None) or b""
     return token.plain(soulfile.frontmatter_values(composition.decode(soul)))

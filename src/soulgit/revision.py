@@ -78,6 +78,9 @@ class Draft:
 
 _BEGIN_TRIES = 5
 
+Gate = Literal["open", "closed", "settles itself"]
+"""Whether a persona edit waits for a person's decision, and so no memory is written."""
+
 Edit = Callable[[Snapshot], Draft | None]
 
 
@@ -171,55 +174,89 @@ def begin(home: Home) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Work:
+    """What one try writes: the commits to make, and the index entries before and after."""
+
+    steps: list[Step]
+    staged: Mapping[str, TreeEntry]
+    entries: Entries
+
+    def paths(self) -> set[str]:
+        """Return the paths that some commit changes."""
+        return {path for step in self.steps for path in step.entries}
+
+
 def _revise_once(
     home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
 ) -> str | None:
     freeze.refuse_frozen(home.repository)
     head = writable_head(home, branch)
     working = home.look()
-    repository = home.repository
-    head_tree = repository.commit(head.tip).tree if head.tip else None
-    state = gate(repository, head, working, hand)
+    state = gate(home.repository, head, working, hand)
     if edit and state == "closed":
         raise PersonaPending(f"the persona of {home.path} was edited, and nobody has settled it")
     draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
     if edit and draft is None:
         return None
-    staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
-    entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
-    made = _draft_entries(repository, working, draft, entries) if draft else {}
-    if draft is not None and draft.beneath:
-        steps, entries = [], _unstaged(repository, head_tree, staged, made)
-    else:
-        aside = adoption.persona_paths(working) if state == "closed" else set()
-        steps = adoption.found_steps(repository, head_tree, working, staged, hand, aside)
-        adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
-        entries = {path: entry for path, entry in entries.items() if path not in aside} | made
-        if state == "settles itself" and not any("SOUL.md" in step.entries for step in steps):
-            steps.append(adoption.settling_step(hand))
-    if draft is not None:
-        step = Step(draft.record, draft.author, made)
-        steps.append(replace(step, frees=draft.frees, keeps_token=draft.keeps_token))
-    if not steps:
+    head_tree = home.repository.commit(head.tip).tree if head.tip else None
+    work = _work_out(home, head_tree, working, draft, hand, state)
+    if not work.steps:
         return None
-    adoption.refuse_filtered(repository, {path for step in steps for path in step.entries})
-    refs = _commit(home, head, head_tree, steps)
-    plan = Plan(
-        refs=refs,
-        message=f"soulgit: {steps[-1].record.action}",
-        actor=steps[-1].author,
-        files={} if draft is None or draft.beneath else _files(working, draft),
-        index=entries,
-    )
-    for path in plan.files:
-        disk.refuse_write_protected(home.path, path)
+    adoption.refuse_filtered(home.repository, work.paths())
+    refs = _commit(home, head, head_tree, work.steps)
+    plan = _plan(home, working, draft, work, refs)
 
     def still() -> bool:
-        now = index_entries(home.index_path, staged.keys() | entries.keys())
-        return repository.head() == head and home.look() == working and now == staged
+        now = index_entries(home.index_path, work.staged.keys() | work.entries.keys())
+        return (home.repository.head(), home.look(), now) == (head, working, work.staged)
 
     landing.land(ground, plan, still)
     return refs[head.ref or ""][1]
+
+
+def _work_out(
+    home: Home,
+    head_tree: str | None,
+    working: Working,
+    draft: Draft | None,
+    hand: Hand,
+    state: Gate,
+) -> _Work:
+    """Work out the commits: what was changed by hand, and then what the draft makes of it."""
+    repository = home.repository
+    staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
+    entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
+    made = _draft_entries(repository, working, draft, entries) if draft else {}
+    own = [_draft_step(draft, made)] if draft else []
+    if draft is not None and draft.beneath:
+        return _Work(own, staged, _unstaged(repository, head_tree, staged, made))
+    aside = adoption.persona_paths(working) if state == "closed" else set()
+    steps = adoption.found_steps(repository, head_tree, working, staged, hand, aside)
+    adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
+    if state == "settles itself" and not any("SOUL.md" in step.entries for step in steps):
+        steps.append(adoption.settling_step(hand))
+    kept = {path: entry for path, entry in entries.items() if path not in aside}
+    return _Work(steps + own, staged, kept | made)
+
+
+def _draft_step(draft: Draft, entries: Entries) -> Step:
+    step = Step(draft.record, draft.author, entries)
+    return replace(step, frees=draft.frees, keeps_token=draft.keeps_token)
+
+
+def _plan(
+    home: Home,
+    working: Working,
+    draft: Draft | None,
+    work: _Work,
+    refs: dict[str, tuple[str | None, str]],
+) -> Plan:
+    files = {} if draft is None or draft.beneath else _files(working, draft)
+    for path in files:
+        disk.refuse_write_protected(home.path, path)
+    last = work.steps[-1]
+    return Plan(refs, f"soulgit: {last.record.action}", last.author, files, work.entries)
 
 
 def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
@@ -237,9 +274,7 @@ def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
         landing.put_file(ground, path, data)
 
 
-def gate(
-    repository: Repository, head: Head, working: Working, hand: Hand
-) -> Literal["open", "closed", "settles itself"]:
+def gate(repository: Repository, head: Head, working: Working, hand: Hand) -> Gate:
     """Return whether a persona edit waits for a person's decision.
 
     Where no memory file holds an entry there is nothing to decide, and it settles itself.
@@ -308,14 +343,16 @@ def _commit(
     repository, when = home.repository, home.clock()
     personas.refuse_blocked(repository)
     is_first = not personas.is_written(repository, head.tip)
-    if head_tree is not None and not is_first:
-        steps = [part for s in steps for part in adoption.split_persona(repository, head_tree, s)]
     tip, tree = head.tip, head_tree
-    refs: dict[str, tuple[str | None, str]] = {}
     digest = personas.settled_digest(repository, head.tip) if head.tip else None
-    for step in steps:
-        before = tree or repository.write_tree(None, {})
-        tree = repository.write_tree(before, step.entries)
+    refs: dict[str, tuple[str | None, str]] = {}
+    waiting = list(steps)
+    while waiting:
+        step = waiting.pop(0)
+        if tree is not None and not is_first and step.lines:
+            step, *rest = adoption.split_persona(repository, tree, step)
+            waiting = rest + waiting
+        before, tree = tree, repository.write_tree(tree, step.entries)
         guards.check(repository, before, tree, step)
         was, digest = digest, personas.tree_digest(repository, tree)
         begins = (is_first and tip == head.tip) or (step.record.action == "edit" and digest != was)
