@@ -67,6 +67,8 @@ class Hand:
     record: Record = _BY_HAND
     frees: str | None = None
     keeps_token: bool = False
+    adopts: bool = False
+    """Whether a person adopts what is there, a persona that nobody has settled too."""
 
 
 def look(root: str) -> Working:
@@ -192,7 +194,7 @@ def refuse_filtered(repository: Repository, paths: Iterable[str]) -> None:
     for path in paths:
         for name in ("filter", "working-tree-encoding"):
             value = repository.attribute(path, name)
-            if value is not None:
+            if value not in (None, "set"):
                 raise UnsafeFile(
                     f"{path} has the git attribute {name}={value}; "
                     "soulgit stores bytes as they are and would commit it in the clear",

@@ -214,6 +214,15 @@ def keep(path: str, link: str) -> Kept:
     return Kept(path, link, data)
 
 
+def read_raw(root: str, path: str) -> bytes | None:
+    """Return what is read at a path of a home, None where there is no file."""
+    try:
+        with open(os.path.join(root, path), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
 def read_line(path: str) -> str:
     """Return the first line of a small text file of git's."""
     with storage_faults(f"{path} cannot be read"), open(path, encoding="utf-8") as file:
@@ -285,6 +294,7 @@ def exclusive(lock: str, scratch: str, token: bytes, wait_seconds: float) -> Ite
                 raise busy(lock)
             time.sleep(_POLL_SECONDS)
     try:
+        discard(scratch)
         yield
     finally:
         discard(lock)

@@ -60,6 +60,8 @@ def _dead_writer(home: Home) -> Iterator[Trouble]:
 
 
 def _temporary_files(home: Home) -> Iterator[Trouble]:
+    if home.is_being_written():
+        return
     scratch = os.path.join(home.repository.common_dir, "soulgit", "scratch")
     drafts = [name for name in disk.names(home.path) if disk.is_dead_draft(name)]
     for name in [*disk.names(scratch), *drafts]:
@@ -140,7 +142,7 @@ def _hidden_files(home: Home) -> Iterator[Trouble]:
                 f"an ignore rule hides {file.path} from plain git",
                 f"git check-ignore -v {file.path} names the rule",
             )
-        for name in ("filter", "working-tree-encoding", "text", "eol"):
+        for name in ("filter", "working-tree-encoding", "text", "eol", "ident"):
             value = repository.attribute(file.path, name)
             if value is not None:
                 yield Trouble(
@@ -196,7 +198,7 @@ def _moved_links(home: Home) -> Iterator[Trouble]:
 def _settings(home: Home) -> Iterator[Trouble]:
     for name in ("core.autocrlf", "core.eol"):
         value = home.repository.setting(name)
-        if value not in (None, "false", "native"):
+        if value in ("true", "input", "crlf"):
             yield Trouble(
                 "git-setting",
                 "note",

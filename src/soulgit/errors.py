@@ -15,6 +15,7 @@
     │   ├── TextAmbiguous           several entries read like this
     │   ├── SearedRefused           it would change an entry that never changes again
     │   ├── LintRefused             a file with errors is not saved
+    │   ├── EditRefused             an edited file is not saved
     │   ├── NothingPending          there is nothing to decide
     │   ├── AnswerRefused           a reader's answer loses, adds, duplicates or empties an entry
     │   ├── TokenExposed            a doctor token would be committed as it is
@@ -148,6 +149,13 @@ class LintRefused(RefusedError):
 
     kind = "lint"
     default_hint = "mend what is named, then save again"
+
+
+class EditRefused(RefusedError):
+    """An edited file is not saved."""
+
+    kind = "edit-refused"
+    default_hint = "look at the file as it is now, then edit it again"
 
 
 class NothingPending(RefusedError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from soulgit import disk, freeze, landing, memory, personas, revisions, settling
 from soulgit.core import branches, record
 from soulgit.core.actor import Identity
-from soulgit.core.layout import HERMES, PLAIN, TARGETS
+from soulgit.core.layout import TARGETS
 from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, SoulgitError
 from soulgit.git import Repository
@@ -58,6 +58,8 @@ def fork(
     repository = home.repository
     start = revisions.resolve(home, at or "HEAD")
     branches.check(name, settling.branch_names(repository))
+    if directory is not None and "\0" in directory:
+        raise InvalidArgument("the path of a home cannot hold a NUL character")
     if directory is not None and os.path.lexists(directory):
         raise InvalidArgument(f"{directory} exists already", hint="name another with --home DIR")
     if keep_memories:
@@ -115,7 +117,7 @@ def _contents(
 ) -> tuple[dict[str, bytes | None], str | None]:
     """Return what a fork has otherwise: its own soul file and no memory; and its token."""
     tree = repository.commit(start).tree
-    contents: dict[str, bytes | None] = dict.fromkeys(_memory_paths(repository, tree))
+    contents: dict[str, bytes | None] = dict.fromkeys(personas.memory_paths(repository, tree))
     soul = repository.read(tree, "SOUL.md")
     if soul is None:
         return contents, None
@@ -145,23 +147,16 @@ def _first_commit(
     return repository.write_commit(tree, parents, record.build(told), by, home.clock())
 
 
-def _memory_paths(repository: Repository, tree: str) -> list[str]:
-    """Return the paths at which a tree holds memory, links and what is behind them."""
-    paths = []
-    for layout in (PLAIN, HERMES):
-        for path in map(layout.memory_path, TARGETS):
-            if repository.entry(tree, path) is not None:
-                paths += [path, repository.follow(tree, path).path]
-    return list(dict.fromkeys(paths))
-
-
 def _link_home(repository: Repository, name: str, directory: str, commit_id: str) -> None:
     """Make a linked home of a branch; when that fails the branch goes too."""
     try:
-        with disk.storage_faults(f"{directory} cannot be made"):
-            os.makedirs(os.path.dirname(os.path.abspath(directory)), exist_ok=True)
+        above = os.path.dirname(os.path.abspath(directory))
+        with disk.storage_faults(f"{directory} cannot be made"), disk.made_directory(above):
             repository.add_worktree(directory, f"{BRANCHES}{name}")
             _check_out_bytes(repository, directory, commit_id)
+            Repository.open(os.path.realpath(directory)).reset_index(
+                repository.commit(commit_id).tree
+            )
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         repository.prune_worktree(directory)

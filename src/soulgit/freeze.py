@@ -7,18 +7,21 @@ Who froze and thawed, when and why, stays on a ref of its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from dataclasses import dataclass
 
 from soulgit import disk
 from soulgit.core import record
 from soulgit.core.actor import Identity, Moment
 from soulgit.core.record import Record
-from soulgit.errors import HomeFrozen
+from soulgit.errors import BusyError, HomeFrozen, SoulgitError
 from soulgit.git import Repository
 
 REF = "refs/soulgit/frozen"
 _HISTORY_REF = "refs/soulgit/freezes"
+_LEFT_LOCK_SECONDS = 2
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,13 @@ class Freeze:
 def freeze(repository: Repository, by: Identity, when: Moment, reason: str | None) -> bool:
     """Freeze a home; return False where it is frozen already, for the first freeze stands."""
     commit_id = _record(repository, "freeze: memory stands still", by, when, reason)
-    is_first = repository.create_ref(REF, commit_id, "soulgit: freeze")
+    try:
+        is_first = repository.create_ref(REF, commit_id, "soulgit: freeze")
+    except BusyError:
+        _discard_left_lock(repository)
+        is_first = repository.create_ref(REF, commit_id, "soulgit: freeze")
     if is_first:
-        repository.set_ref(_HISTORY_REF, commit_id, "soulgit: freeze")
+        _remember(repository, commit_id, "soulgit: freeze")
     return is_first
 
 
@@ -44,8 +51,8 @@ def thaw(repository: Repository, by: Identity, when: Moment, reason: str | None)
     if repository.ref(REF) is None:
         return False
     commit_id = _record(repository, "thaw: memory goes on", by, when, reason)
-    repository.set_ref(_HISTORY_REF, commit_id, "soulgit: thaw")
     repository.delete_ref(REF)
+    _remember(repository, commit_id, "soulgit: thaw")
     with disk.storage_faults("the thaw cannot be synced"):
         disk.sync_directory(os.path.join(repository.common_dir, "refs"))
     return True
@@ -68,6 +75,20 @@ def refuse_frozen(repository: Repository) -> None:
         raise HomeFrozen(
             f"{repository.path} is frozen since {frozen.time.iso()} by {frozen.by.name}{why}"
         )
+
+
+def _discard_left_lock(repository: Repository) -> None:
+    """Take away the lock of a freeze that crashed; a living one holds it for an instant only."""
+    lock = repository.lock_path(REF)
+    made = disk.modified_at(lock)
+    if made is not None and time.time() - made > _LEFT_LOCK_SECONDS:
+        disk.discard(lock)
+
+
+def _remember(repository: Repository, commit_id: str, message: str) -> None:
+    """Keep a freeze or thaw in their history, where nothing hinders it: the stop itself counts."""
+    with contextlib.suppress(SoulgitError):
+        repository.set_ref(_HISTORY_REF, commit_id, message)
 
 
 def _record(

@@ -121,8 +121,9 @@ class Home:
 
     def is_doctor_token(self, message: str) -> bool:
         """Whether a whole message, outer white space aside, is the home's doctor token."""
-        soul = self._soul_file()
-        return token.matches(soulfile.frontmatter_values(composition.decode(soul)), message)
+        souls = (soulfile.frontmatter_values(composition.decode(s)) for s in self._soul_files())
+        values = next((values for values in souls if token.KEY in values), {})
+        return token.matches(values, message)
 
     def hear(self, message: str) -> bool:
         """Freeze the home when a message is its doctor token; return whether it was."""
@@ -133,9 +134,9 @@ class Home:
 
     def freeze(self, by: Identity, reason: str | None = None) -> bool:
         """Stop all writing of memory, without waiting; return False where it is stopped already."""
-        with self.reading() as repository:
-            repository.set_durable(self.durable)
-            return freezes.freeze(repository, by, self.clock(), reason)
+        repository = Repository.open(self.path)  # its own, for a writer may hold the other
+        repository.set_durable(self.durable)
+        return freezes.freeze(repository, by, self.clock(), reason)
 
     def thaw(self, by: Identity, reason: str | None = None) -> bool:
         """Let memory be written again; return False where it was not stopped."""
@@ -143,14 +144,14 @@ class Home:
             repository.set_durable(self.durable)
             return freezes.thaw(repository, by, self.clock(), reason)
 
-    def _soul_file(self) -> bytes:
-        """Return the soul file from disk, or else from HEAD: an emergency has no use for errors."""
+    def _soul_files(self) -> Iterator[bytes]:
+        """Yield the soul file on disk, then HEAD's: an emergency has no use for errors."""
         with contextlib.suppress(SoulgitError):
-            return disk.read(self.path, "SOUL.md").data
-        with contextlib.suppress(SoulgitError), self.reading() as repository:
+            yield disk.read(self.path, "SOUL.md").data
+        with contextlib.suppress(SoulgitError):
+            repository = Repository.open(self.path)
             tip = repository.head().tip
-            return (repository.read(repository.commit(tip).tree, "SOUL.md") if tip else None) or b""
-        return b""
+            yield (repository.read(repository.commit(tip).tree, "SOUL.md") if tip else None) or b""
 
     def heal(self) -> bool:
         """End what a dead writer left, unless another writer is at work just now."""
@@ -162,6 +163,19 @@ class Home:
         except BusyError:
             return False
 
+    def is_being_written(self) -> bool:
+        """Whether a living writer holds the lock just now."""
+        import filelock
+
+        path = os.path.join(self._ground().state_dir, "lock")
+        if not os.path.exists(path):
+            return False
+        try:
+            with filelock.FileLock(path, timeout=0):
+                return False
+        except filelock.Timeout:
+            return True
+
     def heal_now(self) -> None:
         """End what a dead writer left and take its temporary files away; waits for a living one."""
         with self.writing():
@@ -169,17 +183,10 @@ class Home:
 
     def has_dead_intent(self) -> bool:
         """Whether a writer died at its work and nobody has ended it yet."""
-        import filelock
-
         directory = self._ground().state_dir
         if intents.read(directory) is None:
             return False
-        lock = filelock.FileLock(os.path.join(directory, "lock"), timeout=0)
-        try:
-            with lock:
-                return intents.read(directory) is not None
-        except filelock.Timeout:
-            return False
+        return not self.is_being_written() and intents.read(directory) is not None
 
     def _ground(self) -> Ground:
         return Ground(self.path, self.repository, self.index_path, self.wait_seconds, self.durable)
@@ -205,7 +212,8 @@ class Home:
                     raise self._busy(path, ground) from fault
             try:
                 self.repository.set_durable(self.durable)
-                landing.heal(ground)
+                if freezes.state(self.repository) is None:
+                    landing.heal(ground)
                 yield ground
             finally:
                 lock.release()

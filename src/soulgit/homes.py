@@ -32,6 +32,8 @@ class Beginning:
     """`new`, `adopted`, or `already` where there was nothing to do."""
 
     files: tuple[str, ...]
+    is_hashed: bool = False
+    """Whether a plain doctor token was put in SOUL.md as its hash."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,11 @@ def init(
     _refuse_name(os.path.basename(path) if name is None else name)
     with disk.made_directory(path):
         home = Home.open(path, clock=clock)
+        is_hashed = token == "hash" and _hash_token(home)
         if token == "hash":
-            _hash_token(home)
             source = None if source is None else _hashed(source)
-        return _init(home, identifier, identify, name, source, keeps_token=token == "keep")
+        done = _init(home, identifier, identify, name, source, keeps_token=token == "keep")
+    return replace(done, is_hashed=is_hashed)
 
 
 def _init(
@@ -104,9 +107,9 @@ def _init(
         told = Record("init", _subject(files, is_new), origin="cli")
         if is_new or home.head().tip is not None:
             draft = Draft(told, author, made, keeps_token=keeps_token)
-            revise(home, lambda _: draft, hand=Hand(author, keeps_token=keeps_token))
+            revise(home, lambda _: draft, hand=Hand(author, keeps_token=keeps_token, adopts=True))
         else:
-            revise(home, hand=Hand(author, told, keeps_token=keeps_token))
+            revise(home, hand=Hand(author, told, keeps_token=keeps_token, adopts=True))
     return Beginning(home, "new" if is_new else "adopted", files)
 
 
@@ -126,8 +129,10 @@ def _refuse_lost_words(
         )
 
 
-def _hash_token(home: Home) -> None:
+def _hash_token(home: Home) -> bool:
     """Put a token's hash in its place on disk, as a person asked, before anything is committed."""
+    if home.is_home:
+        freeze.refuse_frozen(home.repository)
     soul = home.look().files.get("SOUL.md")
     hashed = None if soul is None else _hashed(soul.data)
     if soul is not None and hashed is not None and hashed != soul.data:
@@ -135,6 +140,8 @@ def _hash_token(home: Home) -> None:
             os.path.dirname(os.path.join(home.path, soul.path)), disk.draft_name()
         )
         disk.replace(home.path, soul.path, hashed, beside, durable=home.durable)
+        return True
+    return False
 
 
 def _hashed(soul: bytes) -> bytes:

@@ -124,12 +124,15 @@ def heal(ground: Ground) -> bool:
     if intent is None:
         return False
     theirs = _ground_of(ground, intent)
+    if theirs is None:  # their home is gone, and with it its files, index and HEAD
+        theirs, intent = ground, replace(intent, files={}, index={}, head=None)
     _remove_dead_locks(theirs, intent)
     states = {path: _file_state(theirs, path, *ids) for path, ids in intent.files.items()}
     if any(_moved(theirs.repository, intent)) or set(states.values()) in ({"new"}, {"new", "old"}):
         _carry_on(theirs, intent, [path for path, state in states.items() if state == "old"])
-    elif "new" in states.values():  # and a person has edited another since: back to before
+    else:  # nothing of it, or a person has edited another file since: back to before
         _rewrite(theirs, {p: intent.files[p][0] for p, s in states.items() if s == "new"})
+        _take_back_index(theirs, intent)
     intents.clear(ground.state_dir)
     return True
 
@@ -143,19 +146,35 @@ def _sweep(ground: Ground) -> None:
             disk.discard_tree(os.path.join(directory, name))
 
 
-def _ground_of(ground: Ground, intent: Intent) -> Ground:
-    """Return where a dead writer's write was to land: this home, or one linked to it."""
+def _ground_of(ground: Ground, intent: Intent) -> Ground | None:
+    """Return where a dead writer's write was to land: this home, or one linked to it, if any."""
     common = ground.repository.common_dir
     git_dir = os.path.normpath(os.path.join(common, intent.git_dir))
     index_path = os.path.join(git_dir, "index")
     if os.path.normpath(ground.repository.git_dir) == git_dir:
         return replace(ground, index_path=index_path)
     try:
-        with open(os.path.join(git_dir, "gitdir")) as file:
-            root = os.path.dirname(file.read().strip())
-    except OSError:
-        root = os.path.dirname(common)  # the main home, whose git directory is the common one
-    return replace(ground, root=root, index_path=index_path, repository=Repository.open(root))
+        is_main = git_dir == os.path.normpath(common)
+        place = common if is_main else disk.read_line(os.path.join(git_dir, "gitdir"))
+        root = os.path.dirname(place)
+        repository = Repository.open(root)
+    except SoulgitError:
+        return None
+    return replace(ground, root=root, index_path=index_path, repository=repository)
+
+
+def _take_back_index(ground: Ground, intent: Intent) -> None:
+    """Give index entries that a dead writer put in place the values they had before."""
+    present = index_entries(ground.index_path, intent.index)
+    changed = {
+        path: old
+        for path, (old, new) in intent.index.items()
+        if old != new and present.get(path) == new
+    }
+    if changed:
+        plan = Plan({}, intent.message, UNKNOWN, index=changed)
+        with _locks(ground, plan, intent.token):
+            _put_index(ground, plan)
 
 
 def _intent(ground: Ground, plan: Plan) -> Intent:
@@ -248,6 +267,7 @@ def put_file(ground: Ground, path: str, data: bytes | None) -> None:
 def _put_index(ground: Ground, plan: Plan) -> None:
     draft = _scratch(ground, "index")
     if not prepare_index(ground.index_path, plan.index, draft):
+        disk.discard(draft)
         return
     with disk.storage_faults(f"{ground.index_path} cannot be written"):
         if ground.durable:

@@ -177,6 +177,7 @@ def unsear(home: Home, text: str, by: Identity, *, target: Target | None = None)
         except TextNotFound:
             tree = home.repository.commit(snapshot.head.tip).tree if snapshot.head.tip else None
             files = personas.contents(home.repository, tree) if tree else {}
+            layout = personas.tree_layout(home.repository, tree) if tree else layout
             found, entry = _one_entry(files, layout, text, target, is_seared=True)
             beneath = True
         plain = entry.plain
@@ -191,15 +192,17 @@ def lost_seared(home: Home) -> list[str]:
     """Return the seared entries that were changed or dropped by hand since the last commit."""
     with home.reading() as repository:
         tip = repository.head().tip
-        before = personas.contents(repository, repository.commit(tip).tree) if tip else {}
+        if tip is None:
+            return []
+        tree = repository.commit(tip).tree
+        before = personas.contents(repository, tree)
+        layout = personas.tree_layout(repository, tree)
     working = home.look()
-    names = [memory_name(target) for target in TARGETS]
+    after = working.contents
     return [
         seared.plain(text)
-        for name in names
-        for text in seared.lost(
-            before.get(name, b""), working.contents.get(name, b""), working.layout
-        )
+        for name in map(memory_name, TARGETS)
+        for text in seared.lost(before.get(name, b""), layout, after.get(name, b""), working.layout)
     ]
 
 

@@ -43,6 +43,16 @@ def contents_by_path(repository: Repository, tree: str) -> dict[str, bytes]:
     return {repository.follow(tree, paths[name]).path: data for name, data in found.items()}
 
 
+def memory_paths(repository: Repository, tree: str) -> list[str]:
+    """Return the paths at which a tree holds memory, of either layout, links before their files."""
+    paths = []
+    for known in (layout.PLAIN, layout.HERMES):
+        for path in map(known.memory_path, layout.TARGETS):
+            if repository.entry(tree, path) is not None:
+                paths += [path, repository.follow(tree, path).path]
+    return list(dict.fromkeys(paths))
+
+
 def readable_contents(repository: Repository, tree: str) -> dict[str, bytes]:
     """Return those bootstrap files of a tree that are files, for showing history."""
     there = _names(repository, tree)
@@ -108,8 +118,19 @@ def next_number(repository: Repository, tip: str | None) -> int:
     told = set(numbers(repository))
     if tip is not None:
         for commit_id in first_parents(repository, tip):
-            told.add(record.parse(repository.commit(commit_id).message).number or 0)
+            commit = repository.commit(commit_id)
+            told.add(record.parse(commit.message).number or 0)
+            told.update(_number_of(repository, parent) for parent in commit.parents[1:])
     return 1 + max(told, default=0)
+
+
+def _number_of(repository: Repository, merged: str) -> int:
+    """Return the number of the persona that a decision merged, behind what was re-read for it."""
+    for commit_id in first_parents(repository, merged):
+        told = record.parse(repository.commit(commit_id).message)
+        if told.action != "reread":
+            return told.number or 0
+    return 0
 
 
 def is_written(repository: Repository, tip: str | None) -> bool:

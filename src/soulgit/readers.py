@@ -109,12 +109,18 @@ class ModelReader:
         self._openai = openai
         self._model = model
         # A local server wants no key, but the client wants one.
-        self._client = openai.OpenAI(
-            base_url=base_url,
-            api_key=api_key or "none",
-            timeout=timeout_seconds,
-            max_retries=retries,
-        )
+        try:
+            self._client = openai.OpenAI(
+                base_url=base_url,
+                api_key=api_key or "none",
+                timeout=timeout_seconds,
+                max_retries=retries,
+            )
+        except Exception as fault:
+            raise InvalidArgument(
+                "the address of the model is none",
+                hint="write --base-url like http://localhost:8080/v1",
+            ) from fault
 
     def __call__(self, persona: str, batch: Batch) -> list[str]:
         """Ask the model about one batch; raises UnreachableError where it does not answer."""
@@ -130,12 +136,22 @@ class ModelReader:
             reply = self._client.chat.completions.create(
                 model=self._model, messages=messages, temperature=0, response_format=schema
             )
+        except ValueError as fault:
+            raise AnswerRefused(
+                f"the endpoint of {self._model} answers, but not in JSON"
+            ) from fault
         except self._openai.OpenAIError as fault:
             raise UnreachableError(
                 f"the model {self._model} did not answer: {_short(fault)}",
                 hint="check --base-url, the key and the model's name; then run it again to go on",
             ) from fault
-        return answered(batch, reply.choices[0].message.content or "")
+        try:
+            answer = reply.choices[0].message.content or ""
+        except (AttributeError, LookupError, TypeError):
+            raise AnswerRefused(
+                f"the endpoint of {self._model} answers, but not as a model"
+            ) from None
+        return answered(batch, answer)
 
 
 def answered(batch: Batch, answer: str) -> list[str]:

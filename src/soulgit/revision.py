@@ -28,8 +28,8 @@ from soulgit.errors import (
     BranchRefused,
     BusyError,
     ConflictPending,
+    EditRefused,
     InsideRepository,
-    InvalidArgument,
     NotAHome,
     PersonaPending,
     SoulgitError,
@@ -225,19 +225,46 @@ def _work_out(
 ) -> _Work:
     """Work out the commits: what was changed by hand, and then what the draft makes of it."""
     repository = home.repository
+    after = _contents_after(working, draft)
+    if not hand.keeps_token and guards.has_token(after):
+        before = personas.readable_contents(repository, head_tree) if head_tree else {}
+        guards.refuse_token(before, after)
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
     entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
     made = _draft_entries(repository, working, draft, entries) if draft else {}
     own = [_draft_step(draft, made)] if draft else []
     if draft is not None and draft.beneath:
         return _Work(own, staged, _unstaged(repository, head_tree, staged, made))
-    aside = adoption.persona_paths(working) if state == "closed" else set()
+    aside = _aside(repository, head_tree, working, staged, entries, state)
     steps = adoption.found_steps(repository, head_tree, working, staged, hand, aside)
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
     if state == "settles itself" and not any("SOUL.md" in step.entries for step in steps):
         steps.append(adoption.settling_step(hand))
     kept = {path: entry for path, entry in entries.items() if path not in aside}
     return _Work(steps + own, staged, kept | made)
+
+
+def _aside(
+    repository: Repository,
+    head_tree: str | None,
+    working: Working,
+    staged: Mapping[str, TreeEntry],
+    entries: Entries,
+    state: Gate,
+) -> set[str]:
+    """Return the paths of the persona that wait for a person: an edit, or one that is staged."""
+    paths = adoption.persona_paths(working)
+    if state == "closed":
+        return paths
+    head = {path: repository.entry(head_tree, path) if head_tree else None for path in paths}
+    others = (staged.get(path) not in (None, entries.get(path), head[path]) for path in paths)
+    return {path for path, is_other in zip(paths, others, strict=True) if is_other}
+
+
+def _contents_after(working: Working, draft: Draft | None) -> dict[str, bytes]:
+    """Return the bootstrap files as they will be, by name."""
+    after: dict[str, bytes | None] = {**working.contents, **(draft.contents if draft else {})}
+    return {name: data for name, data in after.items() if data is not None}
 
 
 def _draft_step(draft: Draft, entries: Entries) -> Step:
@@ -266,9 +293,10 @@ def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
     """
     with home.writing() as ground:
         freeze.refuse_frozen(home.repository)
+        writable_head(home, None)
         working = home.look()
         if working.contents.get(name) != before:
-            raise InvalidArgument(f"{name} was changed meanwhile, so it was not saved")
+            raise EditRefused(f"{name} was changed meanwhile, so it was not saved")
         path = working.real_path(name)
         disk.refuse_write_protected(home.path, path)
         landing.put_file(ground, path, data)
@@ -279,9 +307,7 @@ def gate(repository: Repository, head: Head, working: Working, hand: Hand) -> Ga
 
     Where no memory file holds an entry there is nothing to decide, and it settles itself.
     """
-    if hand.record.action == "init" or not personas.is_pending(
-        repository, head.tip, working.contents
-    ):
+    if hand.adopts or not personas.is_pending(repository, head.tip, working.contents):
         return "open"
     has_entries = any(
         entries_core.split(composition.decode(working.contents.get(name, b"")), working.layout)
@@ -354,8 +380,11 @@ def _commit(
             waiting = rest + waiting
         before, tree = tree, repository.write_tree(tree, step.entries)
         guards.check(repository, before, tree, step)
-        was, digest = digest, personas.tree_digest(repository, tree)
-        begins = (is_first and tip == head.tip) or (step.record.action == "edit" and digest != was)
+        begins = is_first and tip == head.tip
+        if begins or step.record.action == "edit":
+            was, digest = digest, personas.tree_digest(repository, tree)
+            begins = begins or digest != was
+        # Any other commit carries on under the settled persona, and so settles no pending one.
         number = personas.next_number(repository, tip) if begins else None
         record = replace(step.record, persona=digest, number=number)
         parents = () if tip is None else (tip,)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from soulgit import adoption, freeze, guards, landing, personas, souls
+from soulgit import adoption, disk, freeze, guards, landing, personas, rereading, souls
 from soulgit.adoption import Hand, Step
 from soulgit.core import (
     branches,
@@ -20,13 +20,13 @@ from soulgit.core import (
 )
 from soulgit.core import token as tokens
 from soulgit.core.actor import Identity
-from soulgit.core.layout import PERSONA_NAMES, TARGETS, memory_name
+from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES
 from soulgit.core.record import Record
 from soulgit.core.settlement import Contents, Facts, Plan
-from soulgit.errors import BusyError, InvalidArgument, NothingPending
+from soulgit.errors import BusyError, InvalidArgument, NothingPending, UnsafeFile
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries
-from soulgit.git.values import BRANCHES, FILE_MODE
+from soulgit.git.values import BRANCHES, EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 from soulgit.history import FileChange, changes
 from soulgit.home import Home
 from soulgit.landing import Raced
@@ -66,6 +66,8 @@ def decide(
     Raises NothingPending where there is nothing to decide.
     """
     token = None
+    if decision == "fork":
+        branches.check(name or "", branch_names(home.repository))
 
     def plan(facts: Facts) -> Plan:
         nonlocal token
@@ -77,11 +79,13 @@ def decide(
             raise InvalidArgument(
                 f"{decision} is no decision here", hint="see `soulgit settle --help`"
             )
-        branches.check(name, branch_names(home.repository))
-        own, token = renamed(facts.edited, name, new_id, new_token)
+        if facts.is_put_back:
+            raise _put_back()
+        own, token = renamed(_with_soul(home, facts.edited), name, new_id, new_token)
         return settlement.forked(replace(facts, edited=own), name)
 
     facts, revision = apply(home, plan, by, edited, reason)
+    _set_stale_aside(home)
     number = None if decision == "discard" else facts.number
     branch = name if decision == "fork" and name else facts.branch
     return Settled(decision, branch, revision, number, token=token)
@@ -89,7 +93,10 @@ def decide(
 
 def preview(home: Home, decision: settlement.Decision, *, name: str | None = None) -> Plan:
     """Return the plan of a decision, with nothing captured and nothing written."""
-    facts = _facts(home, writable_head(home, None), None, None)
+    head = writable_head(home, None)
+    if not is_pending(home):
+        raise NothingPending(f"the persona of {home.path} is settled; there is nothing to decide")
+    facts = _facts(home, head, None, None)
     if decision == "fork":
         branches.check(name or "", branch_names(home.repository))
         return settlement.forked(facts, name or "")
@@ -132,11 +139,7 @@ def history(home: Home) -> list[PastPersona]:
     repository, tip = home.repository, home.head().tip
     if tip is None:
         return []
-    added: Counter[str] = Counter()
-    for commit_id in personas.first_parents(repository, tip):
-        told = record.parse(repository.commit(commit_id).message)
-        if told.action == "add" and told.persona:
-            added[told.persona] += 1
+    added = _added_by_number(repository, tip)
     found = []
     for number in sorted(personas.numbers(repository)):
         first = personas.first_commit(repository, number)
@@ -149,10 +152,26 @@ def history(home: Home) -> list[PastPersona]:
                     decision=told.action or "",
                     time=first.time.iso(),
                     reason=told.reason,
-                    memories=added[told.persona or ""],
+                    memories=added[number],
                 )
             )
     return found
+
+
+def _added_by_number(repository: Repository, tip: str) -> Counter[int]:
+    """Count the memories that were added while each persona was the settled one."""
+    numbers = {repository.ref(personas.ref_name(n)): n for n in personas.numbers(repository)}
+    added: Counter[int] = Counter()
+    waiting = 0
+    for commit_id in personas.first_parents(repository, tip):
+        commit = repository.commit(commit_id)
+        told = record.parse(commit.message)
+        waiting += told.action == "add"
+        landed = told.number or next((numbers[p] for p in commit.parents[1:] if p in numbers), None)
+        if landed is not None:
+            added[landed] += waiting
+            waiting = 0
+    return added
 
 
 def is_persona_edit(home: Home, name: str, data: bytes) -> bool:
@@ -199,13 +218,18 @@ def _facts(home: Home, head: Head, edited: Edited | None, reason: str | None) ->
     assert head.tip is not None and head.branch is not None
     settled, digest = personas.settled(repository, head.tip)
     tree, settled_tree = (repository.commit(c).tree for c in (head.tip, settled))
-    wanted = {name: working.contents.get(name) for name in PERSONA_NAMES} | dict(edited or {})
+    wanted: dict[str, bytes | None] = {n: working.contents.get(n) for n in PERSONA_NAMES}
+    wanted |= dict(edited or {})
     base = personas.contents(repository, settled_tree)
     changed = [name for name in PERSONA_NAMES if wanted[name] != base.get(name)]
-    if persona.digest({n: d for n, d in wanted.items() if d is not None}) == digest:
+    _refuse_new_links(repository, tree, working)
+    is_at_tip = personas.tree_digest(repository, tree) != digest
+    is_put_back = persona.digest({n: d for n, d in wanted.items() if d is not None}) == digest
+    if is_put_back and not is_at_tip:
         raise NothingPending(f"the persona of {home.path} is settled; there is nothing to decide")
-    memory = {working.layout.memory_path(target) for target in TARGETS}
-    memory |= {working.real_path(memory_name(target)) for target in TARGETS}
+    if is_put_back:
+        wanted = dict.fromkeys(PERSONA_NAMES) | personas.contents(repository, tree)
+        changed = [name for name in PERSONA_NAMES if wanted[name] != base.get(name)]
     return Facts(
         branch=head.branch,
         tip=head.tip,
@@ -213,8 +237,10 @@ def _facts(home: Home, head: Head, edited: Edited | None, reason: str | None) ->
         number=personas.next_number(repository, head.tip),
         edited={working.real_path(name): wanted[name] for name in changed},
         restored={working.real_path(name): base.get(name) for name in changed},
-        is_at_tip=personas.tree_digest(repository, tree) != digest,
-        memory=tuple(sorted(path for path in memory if repository.entry(tree, path))),
+        is_at_tip=is_at_tip,
+        is_put_back=is_put_back,
+        discarded_ref=rereading.free_ref(repository, "refs/soulgit/discarded/"),
+        memory=tuple(personas.memory_paths(repository, tree)),
         told=Record(None, origin="cli", reason=reason),
     )
 
@@ -222,6 +248,11 @@ def _facts(home: Home, head: Head, edited: Edited | None, reason: str | None) ->
 def _carry_out(home: Home, ground: landing.Ground, head: Head, plan: Plan, by: Identity) -> str:
     """Make a plan's commits, and move refs, HEAD and files at once."""
     repository, made = home.repository, dict[str, str]()
+    working = home.look()
+    after = {**working.contents, **{n: d for n, d in _by_name(working, plan.files).items() if d}}
+    guards.refuse_token(
+        personas.contents(repository, repository.commit(head.tip or "").tree), after
+    )
     when = home.clock()
     personas.refuse_blocked(repository)
     for commit in plan.commits:
@@ -235,10 +266,9 @@ def _carry_out(home: Home, ground: landing.Ground, head: Head, plan: Plan, by: I
         made[commit.name] = repository.write_commit(tree, parents, record.build(told), by, when)
     refs = {name: (old, made.get(new, new)) for name, (old, new) in plan.refs.items()}
     last = refs.get(plan.head or head.ref or "", (None, head.tip))[1] or ""
-    working = home.look()
     index = tree_entries(repository, repository.commit(last).tree, plan.files) if plan.files else {}
     staged = index_entries(home.index_path, index)
-    files = _files(home, working, plan.files)
+    files = _files(home, plan.files)
 
     def still() -> bool:
         unstaged = index_entries(home.index_path, index) == staged
@@ -266,20 +296,14 @@ def tree_entries(
     entries: dict[str, TreeEntry | None] = {}
     for path, data in contents.items():
         known = repository.entry(base, path)
-        mode = known.mode if known else FILE_MODE
+        mode = EXECUTABLE_MODE if known and known.mode == EXECUTABLE_MODE else FILE_MODE
         entries[path] = None if data is None else TreeEntry(mode, repository.write_blob(data))
     return entries
 
 
-def _files(
-    home: Home, working: adoption.Working, wanted: Contents
-) -> dict[str, tuple[bytes | None, bytes | None]]:
-    present = {file.path: file.data for file in working.files.values()}
-    return {
-        path: (present.get(path), data)
-        for path, data in wanted.items()
-        if present.get(path) != data
-    }
+def _files(home: Home, wanted: Contents) -> dict[str, tuple[bytes | None, bytes | None]]:
+    present = {path: disk.read_raw(home.path, path) for path in wanted}
+    return {path: (present[path], data) for path, data in wanted.items() if present[path] != data}
 
 
 def wanted_persona(home: Home, edited: Edited | None) -> dict[str, bytes]:
@@ -287,6 +311,45 @@ def wanted_persona(home: Home, edited: Edited | None) -> dict[str, bytes]:
     files = home.look().contents
     wanted = {name: files.get(name) for name in PERSONA_NAMES} | dict(edited or {})
     return {name: data for name, data in wanted.items() if data is not None}
+
+
+def _by_name(working: adoption.Working, contents: Contents) -> dict[str, bytes | None]:
+    names = {working.real_path(name): name for name in BOOTSTRAP_ORDER}
+    return {names[path]: data for path, data in contents.items() if path in names}
+
+
+def _set_stale_aside(home: Home) -> None:
+    """Set an update aside that another decision has overtaken."""
+    stale = rereading.under_way(home, None)
+    if stale is not None:
+        with home.writing():
+            rereading.set_aside(home.repository, stale)
+
+
+def _refuse_new_links(repository: Repository, tree: str, working: adoption.Working) -> None:
+    """Refuse a persona file that has become a link, which a decision would not carry along."""
+    for name in PERSONA_NAMES:
+        file, known = working.files.get(name), repository.entry(tree, name)
+        if file and file.links and known and known.mode != LINK_MODE:
+            raise UnsafeFile(
+                f"{name} has become a link, which a decision on the persona does not record",
+                hint=f"put a file in its place, or commit the link first: git commit {name}",
+            )
+
+
+def _put_back() -> InvalidArgument:
+    return InvalidArgument(
+        "the disk has the settled persona again; only the branch has the edit",
+        hint="--discard takes it off the branch, or edit SOUL.md again",
+    )
+
+
+def _with_soul(home: Home, edited: Contents) -> Contents:
+    """Return the edited files and the soul file, which a fork gives a name of its own."""
+    working = home.look()
+    path = working.real_path("SOUL.md")
+    soul = working.contents.get("SOUL.md")
+    return edited if path in edited or soul is None else {**edited, path: soul}
 
 
 def branch_names(repository: Repository) -> list[str]:

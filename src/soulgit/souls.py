@@ -11,12 +11,12 @@ from soulgit import personas, revisions
 from soulgit.adoption import Hand, Working
 from soulgit.core import composition, frontmatter, lint, persona, soulfile, token, traits
 from soulgit.core.actor import Identity
-from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, PLAIN
+from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, PLAIN, Layout
 from soulgit.core.lint import Finding
 from soulgit.core.record import Record
 from soulgit.core.traits import Traits
 from soulgit.disk import DiskFile
-from soulgit.errors import InvalidArgument, LintRefused
+from soulgit.errors import EditRefused, InvalidArgument, LintRefused
 from soulgit.git import Head
 from soulgit.home import Home, as_home
 from soulgit.revision import Draft, Snapshot, gate, put_aside, revise
@@ -103,7 +103,7 @@ def edit(home: Home, name: str, before: bytes | None, data: bytes, by: Identity)
 
     def change(snapshot: Snapshot) -> Draft | None:
         if snapshot.working.contents.get(name) != before:
-            raise InvalidArgument(f"{name} was changed meanwhile, so it was not saved")
+            raise EditRefused(f"{name} was changed meanwhile, so it was not saved")
         if before == data:
             return None
         return Draft(Record("edit", f"edit: {name}", origin="cli"), by, {name: data})
@@ -130,13 +130,9 @@ def _would_wait(home: Home, name: str, data: bytes) -> bool:
 def lint_file(home: Home, name: str, data: bytes) -> list[Finding]:
     """Return what is wrong with one bootstrap file of a home, were it to hold these bytes."""
     working = home.look()
-    committed = _files(home, "HEAD")[0] if home.head().tip else {}
     files = {**working.contents, name: data}
-    return [
-        found
-        for found in lint.check(lint.sources(files, working.layout, committed))
-        if found.file == name
-    ]
+    found = lint.check(lint.sources(files, working.layout, *_committed(home)))
+    return [finding for finding in found if finding.file == name]
 
 
 def lint_home(home: AnyHome, *, at: str | None = None) -> list[Finding]:
@@ -149,8 +145,7 @@ def lint_home(home: AnyHome, *, at: str | None = None) -> list[Finding]:
             files = personas.readable_contents(repository, tree)
             return lint.check(lint.sources(files, personas.tree_layout(repository, tree), {}))
     working = home.look()
-    committed = _files(home, "HEAD")[0] if home.is_home and home.head().tip else {}
-    return lint.check(lint.sources(working.contents, working.layout, committed))
+    return lint.check(lint.sources(working.contents, working.layout, *_committed(home)))
 
 
 def lint_text(name: str, data: bytes) -> list[Finding]:
@@ -177,6 +172,16 @@ def _files(home: Home, at: str | None) -> tuple[dict[str, bytes], str | None]:
     commit_id = revisions.resolve(home, at)
     with home.reading() as repository:
         return personas.contents(repository, repository.commit(commit_id).tree), commit_id
+
+
+def _committed(home: Home) -> tuple[dict[str, bytes], Layout]:
+    """Return the bootstrap files of the last commit, and their layout."""
+    tip = home.head().tip
+    if tip is None:
+        return {}, PLAIN
+    with home.reading() as repository:
+        tree = repository.commit(tip).tree
+        return personas.contents(repository, tree), personas.tree_layout(repository, tree)
 
 
 def _values(files: Mapping[str, bytes]) -> dict[str, Any]:

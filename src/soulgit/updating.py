@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from soulgit import freeze, guards, landing, personas, settling, souls
+from soulgit import freeze, guards, landing, personas, rereading, settling, souls
 from soulgit.adoption import Step
-from soulgit.core import merging, persona, reading, record, settlement
+from soulgit.core import merging, reading, record, settlement
 from soulgit.core.actor import Identity
 from soulgit.core.layout import TARGETS, memory_name
 from soulgit.core.reading import Batch
@@ -18,6 +18,7 @@ from soulgit.git import Repository
 from soulgit.history import FileChange, changes
 from soulgit.home import Home
 from soulgit.landing import Raced
+from soulgit.rereading import Update
 from soulgit.settling import Edited, Settled
 
 Reader = Callable[[str, Batch], Sequence[str]]
@@ -27,23 +28,6 @@ Progress = Callable[[int, int], None]
 """Told how many entries are read, of how many."""
 
 DEFAULT_BATCH_SIZE = 20
-
-
-@dataclass(frozen=True)
-class Update:
-    """An update under way: its persona branch, what was read, and from which memories."""
-
-    number: int
-    tip: str
-    base: str
-    done: int
-    total: int
-    digest: str
-
-    @property
-    def is_read(self) -> bool:
-        """Whether every entry was read."""
-        return self.done >= self.total
 
 
 def update(
@@ -65,7 +49,9 @@ def update(
     """
     if batch_size < 1:
         raise InvalidArgument("a batch has at least one entry", hint="give --batch-size 1 or more")
-    found = under_way(home, edited) or _begin_update(home, by, edited, reason)
+    found = rereading.under_way(home, settling.wanted_persona(home, edited)) or _begin_update(
+        home, by, edited, reason
+    )
     progress(found.done, found.total)
     while not found.is_read:
         found = _read_batch(home, found, reader, by, batch_size, model)
@@ -84,13 +70,13 @@ def land(
 
     def plan(facts: Facts) -> Plan:
         nonlocal twice
-        found = under_way(home, edited)
+        found = rereading.under_way(home, settling.wanted_persona(home, edited))
         if found is None or not found.is_read:
             raise NothingPending("no update is read to its end, so there is nothing to land")
         memories, twice = _merged_memories(home.repository, found, facts.tip)
         return settlement.update_landed(replace(facts, number=found.number), found.tip, memories)
 
-    found = under_way(home, edited)
+    found = rereading.under_way(home, settling.wanted_persona(home, edited))
     _, revision = settling.apply(home, plan, by, edited, reason)
     return Settled(
         "update", home.head().branch or "", revision, found.number if found else None, twice
@@ -100,7 +86,7 @@ def land(
 def review(home: Home) -> list[FileChange]:
     """Return how the memories would differ if the update under way landed now."""
     repository, head = home.repository, home.head()
-    found = under_way(home)
+    found = rereading.under_way(home, settling.wanted_persona(home, None))
     if found is None or head.tip is None:
         raise NothingPending("no update is under way, so there is nothing to review")
     merged, _ = _merged_memories(repository, found, head.tip)
@@ -114,62 +100,22 @@ def abort(home: Home) -> int:
     """End an update without landing it; its work stays reachable; return its number."""
     with home.writing():
         freeze.refuse_frozen(home.repository)
-        found = under_way(home, None, any_persona=True)
+        found = rereading.under_way(home, None)
         if found is None:
             raise NothingPending("no update is under way, so there is nothing to abort")
-        _set_aside(home.repository, found)
+        rereading.set_aside(home.repository, found)
         return found.number
 
 
-def under_way(
-    home: Home, edited: Edited | None = None, *, any_persona: bool = False
-) -> Update | None:
-    """Return the update that is not landed yet, of the persona that is pending now."""
-    repository, head = home.repository, home.head()
-    if head.tip is None:
-        return None
-    wanted = settling.wanted_persona(home, edited)
-    for number in sorted(personas.numbers(repository), reverse=True):
-        tip = repository.ref(personas.ref_name(number))
-        if tip is None or repository.is_ancestor(tip, head.tip):
-            continue
-        found = _as_update(repository, number, tip)
-        if found and (any_persona or found.digest == persona.digest(wanted)):
-            return found
-    return None
-
-
 def _begin_update(home: Home, by: Identity, edited: Edited | None, reason: str | None) -> Update:
-    stale = under_way(home, None, any_persona=True)
+    stale = rereading.under_way(home, None)
+    settling.apply(home, settlement.update_begun, by, edited, reason)
     if stale is not None:
         with home.writing():
-            _set_aside(home.repository, stale)
-    settling.apply(home, settlement.update_begun, by, edited, reason)
-    found = under_way(home, edited)
+            rereading.set_aside(home.repository, stale)
+    found = rereading.under_way(home, settling.wanted_persona(home, edited))
     assert found is not None
     return found
-
-
-def _set_aside(repository: Repository, found: Update) -> None:
-    """Take an update's branch away; its work stays reachable under a ref of soulgit's own."""
-    repository.set_ref(f"refs/soulgit/aborted/{found.number}", found.tip, "soulgit: abort")
-    repository.delete_ref(personas.ref_name(found.number))
-
-
-def _as_update(repository: Repository, number: int, tip: str) -> Update | None:
-    """Return the update that a persona branch holds, None for a persona of another decision."""
-    told = record.parse(repository.commit(tip).message)
-    if told.action not in ("update", "reread") or told.persona is None:
-        return None
-    first = tip
-    while record.parse(repository.commit(first).message).action == "reread":
-        first = repository.commit(first).parents[0]
-    commit = repository.commit(tip)
-    files = personas.contents(repository, commit.tree)
-    total = len(reading.readable(files, personas.tree_layout(repository, commit.tree)))
-    base = repository.commit(first).parents[0]
-    done = reading.covered(told.text) if told.action == "reread" else 0
-    return Update(number, tip, base, done, total, told.persona)
 
 
 def _read_batch(

@@ -97,7 +97,8 @@ def decide(home: Any, chosen: str, asked: dict[str, Any], edited: Edited | None 
                 reader,
                 by,
                 batch_size=asked["batch_size"],
-                model=asked["model"] or os.environ.get(MODEL_VARIABLE) or asked["reader"],
+                model=asked["model"]
+                or (None if asked["reader"] else os.environ.get(MODEL_VARIABLE)),
                 edited=edited,
                 reason=asked["reason"],
                 review=asked["review"],
@@ -243,7 +244,7 @@ def _progress() -> Iterator[Progress]:
 def _dry_run(home: Any, chosen: str | None, name: str | None) -> None:
     from soulgit import settling
 
-    if chosen is None:
+    if chosen is None or chosen in ("land", "abort"):
         raise InvalidArgument(
             "--dry-run needs a decision to show",
             hint="add --continue, --update, --fork or --discard",

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from soulgit.cli import output, words
+from soulgit.errors import SoulgitError, UsageError
 
 _reason = click.option("--reason", help="Why; kept with the freeze.")
 
@@ -56,11 +57,16 @@ def token_command(home: str) -> None:
 def hear_command(home: str) -> int:
     """Freeze memory if the message on standard input is the doctor token.
 
-    Exit code 0: it was, and memory is frozen now. 1: an ordinary message.
+    Exit code 0: it was, and memory is frozen now. 1: an ordinary message. 2: trouble.
     """
     opened = words.open_written(home)
     message = words.read_input().decode("utf-8", "replace")
-    if opened.hear(message):
+    try:
+        is_token = opened.hear(message)
+    except SoulgitError as error:  # not 1, for that is an ordinary message
+        output.error(error)
+        return UsageError.exit_code
+    if is_token:
         output.note("the doctor token was heard: memory is frozen now")
         return 0
     return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shlex
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from soulgit.cli import decide, output, words
-from soulgit.errors import InvalidArgument
+from soulgit.errors import EditRefused, InvalidArgument, NothingPending
 
 if TYPE_CHECKING:
     from soulgit.core.composition import Soul
@@ -140,7 +141,7 @@ def edit_command(home: str, name: str, source: str | None, **asked: Any) -> None
     before = opened.look().contents.get(name)
     if source is None:
         _edit_in_editor(
-            opened, name, before, lambda data: _save(opened, name, before, data, chosen, asked)
+            opened, name, before, lambda base, data: _save(opened, name, base, data, chosen, asked)
         )
         return
     with output.storage_fault(f"cannot read {source}"):
@@ -157,10 +158,20 @@ def _save(
     asked: dict[str, Any],
 ) -> None:
     """Save an edited file, and settle it where a decision was given with it."""
-    from soulgit import settling, souls
+    from soulgit import revision, settling, souls
+    from soulgit.core.layout import PERSONA_NAMES
 
-    if chosen is not None and settling.is_persona_edit(home, name, data):
+    if chosen is not None:
+        if name not in PERSONA_NAMES:
+            raise InvalidArgument(
+                f"{name} is no part of the persona, so there is nothing to decide with it",
+                hint=f"leave --{chosen} out",
+            )
         souls.refuse_faulty(home, name, data)
+        if not settling.is_persona_edit(home, name, data):
+            raise NothingPending("that edit leaves the persona as it is; nothing is to be decided")
+        if asked["review"]:
+            revision.put_aside(home, name, before, data)
         decide.tell(home, decide.decide(home, chosen, asked, edited={name: data}))
         return
     changed = souls.edit(home, name, before, data, words.user(home))
@@ -214,30 +225,55 @@ def _shown(value: object) -> str:
 
 
 def _edit_in_editor(
-    home: Home, name: str, before: bytes | None, save: Callable[[bytes], None]
+    home: Home, name: str, before: bytes | None, save: Callable[[bytes | None, bytes], None]
 ) -> None:
-    """Let a person edit a draft until it is saved, or they give up; it is kept where it is not."""
-    from soulgit.errors import LintRefused, SoulgitError
+    """Let a person edit a draft until it is saved, or they give up; it is kept where it is not.
 
+    Beside a kept draft stands what it began from, so that it never takes back a later edit.
+    """
     draft = os.path.join(home.repository.git_dir, f"soulgit-draft-{name}")
-    if not os.path.exists(draft):
-        _store(draft, before or b"")
-    else:
+    begun = draft + ".begun"
+    if os.path.exists(draft):
         output.note(f"going on with the draft that was kept at {draft}")
+        base = Path(begun).read_bytes() if os.path.exists(begun) else None
+    else:
+        base = before
+        _store(begun, base or b"")
+        _store(draft, base or b"")
+    try:
+        _edit_until_saved(draft, base, save)
+    except BaseException:
+        if Path(draft).read_bytes() != (base or b""):
+            output.note(f"what you wrote is kept at {draft}")
+            raise
+        _forget(draft, begun)
+        raise
+    _forget(draft, begun)
+
+
+def _edit_until_saved(
+    draft: str, base: bytes | None, save: Callable[[bytes | None, bytes], None]
+) -> None:
+    from soulgit.errors import LintRefused
+
     while True:
         _run_editor(draft)
         try:
-            save(Path(draft).read_bytes())
+            save(base, Path(draft).read_bytes())
         except LintRefused as error:
-            output.error(error)
-            if not (sys.stdin.isatty() and click.confirm("edit again?", default=True, err=True)):
+            if not sys.stdin.isatty():
                 raise
-        except SoulgitError:
-            output.note(f"what you wrote is kept at {draft}")
-            raise
+            output.error(error)
+            if not click.confirm("edit again?", default=True, err=True):
+                raise click.Abort from None
         else:
-            os.unlink(draft)
             return
+
+
+def _forget(*paths: str) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def _run_editor(path: str) -> None:
@@ -246,12 +282,12 @@ def _run_editor(path: str) -> None:
     try:
         code = subprocess.run([*shlex.split(named), path], check=False).returncode
     except (OSError, ValueError) as fault:
-        raise InvalidArgument(
+        raise EditRefused(
             f"the editor {named!r} cannot be run: {fault}", hint="set EDITOR, or use --from FILE"
         ) from fault
     if code:
-        raise InvalidArgument(
-            f"the editor ended with {code}, so nothing was saved", hint=f"the draft is at {path}"
+        raise EditRefused(
+            f"the editor ended with {code}, so nothing was saved", hint="run it again to go on"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -9,7 +10,6 @@ from collections.abc import Iterable
 from soulgit.errors import InvalidArgument
 
 _MAX_LENGTH = 100
-_PART = re.compile(r"[^\W_](?:[\w.-]*[\w-])?")
 _HEX = re.compile(r"[0-9a-fA-F]{4,40}")
 
 
@@ -19,38 +19,47 @@ def check(name: str, existing: Iterable[str]) -> None:
     `existing` are the branches that there are: a name must not be one of them, in any
     case, nor stand above or below one.
     """
-    if not all(map(_PART.fullmatch, name.split("/"))) or len(name) > _MAX_LENGTH:
-        raise _refused(f"{name!r} is no name for a branch", _usable(name))
+    taken = list(existing)
+    fault = _fault(name, taken)
+    if fault is not None:
+        raise InvalidArgument(fault, hint=f"a name like {_usable(name, taken)} would do")
+
+
+def _fault(name: str, taken: list[str]) -> str | None:
+    """Return what is wrong with a name, None where nothing is."""
+    if len(name) > _MAX_LENGTH or not all(map(_is_part, name.split("/"))):
+        return f"{name[:_MAX_LENGTH]!r} is no name for a branch"
     if name.casefold() in ("head", "persona") or name.casefold().startswith("persona/"):
-        raise _refused(f"{name!r} is kept for soulgit and git", f"{name.split('/')[0]}-1")
+        return f"{name!r} is kept for soulgit and git"
     if _HEX.fullmatch(name):
-        raise _refused(f"{name!r} reads like a commit id", f"{name}-x")
-    if name.endswith(".lock") or ".." in name or ".lock/" in name:
-        raise _refused(f"{name!r} is a name that git keeps for itself", _usable(name))
-    _refuse_clash(name, existing)
+        return f"{name!r} reads like a commit id"
+    folded = _folded(name)
+    for other in taken:
+        known = _folded(other)
+        if known == folded:
+            return f"there is a branch {other} already"
+        if known.startswith(folded + "/") or folded.startswith(known + "/"):
+            return f"{name!r} cannot stand beside the branch {other}"
+    return None
 
 
-def _refuse_clash(name: str, existing: Iterable[str]) -> None:
-    folded = unicodedata.normalize("NFC", name).casefold()
-    for other in existing:
-        taken = unicodedata.normalize("NFC", other).casefold()
-        if taken == folded:
-            raise _refused(f"there is a branch {other} already", f"{name}-2")
-        if taken.startswith(folded + "/") or folded.startswith(taken + "/"):
-            raise _refused(
-                f"{name!r} cannot stand beside the branch {other}", name.replace("/", "-")
-            )
-
-
-def _refused(message: str, usable: str) -> InvalidArgument:
-    return InvalidArgument(message, hint=f"a name like {usable} would do")
-
-
-def _usable(name: str) -> str:
-    words = re.findall(r"[^\W_]+", name)
-    usable = "-".join(words)[:_MAX_LENGTH].removesuffix("-lock") or "ava"
-    return (
-        f"{usable}-1"
-        if _HEX.fullmatch(usable) or usable.casefold() in ("head", "persona")
-        else usable
+def _is_part(part: str) -> bool:
+    """Whether a part of a name is letters, digits and . _ - between them, as git takes them."""
+    letters = all(
+        character.isalnum() or character in "._-" or unicodedata.category(character)[0] == "M"
+        for character in part
     )
+    ends = part[:1].isalnum() and not part.endswith((".", ".lock"))
+    return bool(part) and letters and ends and ".." not in part
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _usable(name: str, taken: list[str]) -> str:
+    """Return a name like the one that was meant, which can be had."""
+    words = re.findall(r"[^\W_]+", name)
+    base = "-".join(words)[: _MAX_LENGTH // 2].removesuffix("-lock") or "ava"
+    candidates = itertools.chain([base], (f"{base}-{number}" for number in itertools.count(2)))
+    return next(candidate for candidate in candidates if _fault(candidate, taken) is None)

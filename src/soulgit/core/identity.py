@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LABEL = re.compile(r"^[ \t]*[-*+]?[ \t]*(?:\*\*|__)?([^\W\d_][\w ]*?)(?:\*\*|__)?[ \t]*[::][ \t]*"
+_LABEL = re.compile(r"^[ \t]*[-*+]?[ \t]*(?:\*\*|__)?([^\W\d_][\w ]*?)(?:\*\*|__)?[ \t]*[:：][ \t]*"
                     r"(?:\*\*|__)?(.*)$")  # fmt: skip
 _PLACEHOLDER = re.compile(r"[_*]*[(\[].*[)\]][_*]*|\{\{.*\}\}|<.*>|_.*_|\.{3}|…|")
 _QUOTES = "`\"'"

@@ -45,6 +45,7 @@ class Source:
     data: bytes
     layout: Layout = PLAIN
     committed: bytes = b""
+    committed_layout: Layout = PLAIN
     siblings: Mapping[str, bytes] = field(default_factory=dict)
     """All files of the home by name, this one among them."""
 
@@ -100,17 +101,24 @@ def check(sources: Iterable[Source]) -> list[Finding]:
 
 
 def sources(
-    files: Mapping[str, bytes], layout: Layout, committed: Mapping[str, bytes]
+    files: Mapping[str, bytes],
+    layout: Layout,
+    committed: Mapping[str, bytes],
+    committed_layout: Layout = PLAIN,
 ) -> list[Source]:
     """Return the bootstrap files of a home as sources, a vanished memory file as an empty one."""
     vanished = [name for name in committed if name not in files and target_of(name)]
     return [
-        Source(name, files.get(name, b""), layout, committed.get(name, b""), files)
+        Source(
+            name, files.get(name, b""), layout, committed.get(name, b""), committed_layout, files
+        )
         for name in [*files, *vanished]
     ]
 
 
 def _finding(source: Source, rule: Rule, offset: int, message: str) -> Finding:
+    soul = composition.decode(source.siblings.get("SOUL.md", b""))
+    message = token.masked(soulfile.frontmatter_values(soul), message)
     line_start = source.text.rfind("\n", 0, offset) + 1
     line = source.text.count("\n", 0, offset) + 1
     return Finding(
@@ -129,7 +137,21 @@ def _finding(source: Source, rule: Rule, offset: int, message: str) -> Finding:
 def _broken_frontmatter(source: Source) -> Iterator[tuple[int, str]]:
     head = source.frontmatter
     if head is not None and head.fault is not None and not head.unterminated:
-        yield head.start, f"the frontmatter is no valid TOML ({head.fault})"
+        place = _PLACE.search(head.fault)
+        why = _PLACE.sub("", head.fault).strip()
+        offset = head.start + (_offset(source.text[head.start :], place) if place else 0)
+        yield offset, f"the frontmatter is no valid TOML ({why})"
+
+
+_PLACE = re.compile(r" ?\(at line (\d+), column (\d+)\)| ?\(at end of document\)")
+
+
+def _offset(text: str, place: re.Match[str]) -> int:
+    """Return the offset of the line and column that a TOML fault names."""
+    if place.group(1) is None:
+        return 0
+    lines = text.split("\n")[: int(place.group(1)) - 1]
+    return min(len(text), sum(len(line) + 1 for line in lines) + int(place.group(2)) - 1)
 
 
 def _unterminated_frontmatter(source: Source) -> Iterator[tuple[int, str]]:
@@ -174,27 +196,19 @@ def _invalid_utf8(source: Source) -> Iterator[tuple[int, str]]:
 
 
 _TOKEN_LINE = re.compile(rf"^[ \t]*[\"']?{token.KEY}[\"']?[ \t]*[=:]", re.MULTILINE)
-_WORD = re.compile(r"[^\s\"'`]{8,}")
 
 
 def _token_outside(source: Source) -> Iterator[tuple[int, str]]:
     for found in _TOKEN_LINE.finditer(source.text, source.body_start):
         yield found.start(), "a doctor token stands outside the frontmatter, where a model sees it"
-    soul = composition.decode(source.siblings.get("SOUL.md", b""))
-    values = soulfile.frontmatter_values(soul)
-    if token.KEY not in values:
-        return
-    plain = token.plain(values)
-    if plain is not None and (offset := source.text.find(plain.strip(), source.body_start)) >= 0:
-        yield offset, "the doctor token stands outside the frontmatter, where a model sees it"
-        return
-    for word in _WORD.finditer(source.text, source.body_start):
-        if token.matches(values, word.group()):
-            yield word.start(), "the doctor token stands in the text, where a model sees it"
+    values = soulfile.frontmatter_values(composition.decode(source.siblings.get("SOUL.md", b"")))
+    offset = token.find(values, source.text[source.body_start :])
+    if offset is not None:
+        yield source.body_start + offset, "the doctor token stands where a model sees it"
 
 
 def _seared_changed(source: Source) -> Iterator[tuple[int, str]]:
-    for text in seared.lost(source.committed, source.data, source.layout):
+    for text in seared.lost(source.committed, source.committed_layout, source.data, source.layout):
         yield 0, f'a seared entry was changed or dropped by hand: "{_short(text)}"'
 
 

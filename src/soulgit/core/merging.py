@@ -33,10 +33,21 @@ def merge(base: bytes, ours: bytes, theirs: bytes, layout: Layout) -> Merged:
         return Merged(theirs)
     if theirs == base:
         return Merged(ours)
-    parts = [_tokens(_decoded(data), layout) for data in (base, ours, theirs)]
+    sources = [_decoded(data) for data in (base, ours, theirs)]
+    parts = [_tokens(source, layout) for source in sources]
     merged, twice = _merge_tokens(*parts)
-    text = _joined(merged, layout)
-    return Merged(text.encode("utf-8", "surrogateescape"), tuple(_shown(twice)))
+    left = _left_out(parts[0], parts[1], parts[2], merged)
+    text = _joined(merged + left, layout, sources[1] or sources[2])
+    if not any(source.endswith("\n") for source in sources[1:]):
+        text = _without_end(text)
+    return Merged(text.encode("utf-8", "surrogateescape"), tuple(_shown(twice + left)))
+
+
+def _left_out(base: list[str], ours: list[str], theirs: list[str], merged: list[str]) -> list[str]:
+    """Return what must be in the result and is not: what both sides have, or one side alone has."""
+    had, one, other, has = (Counter(tokens) for tokens in (base, ours, theirs, merged))
+    wanted = (one & other) | (one - had) | (other - had)
+    return [token for token in (wanted - has).elements() if token.strip()]
 
 
 def _decoded(data: bytes) -> str:
@@ -44,9 +55,9 @@ def _decoded(data: bytes) -> str:
 
 
 def _tokens(source: str, layout: Layout) -> list[str]:
-    """Split a memory file into entries, each with its line end, and what stands between them."""
+    """Split a memory file into entries and what stands between them, without last line ends."""
     if layout.delimiter is not None:
-        return [part for part in source.split(layout.delimiter) if part.strip()]
+        return [part.strip() for part in source.split(layout.delimiter) if part.strip()]
     tokens, position = [], 0
     for entry in entries.split(source, layout):
         tokens += [
@@ -55,18 +66,24 @@ def _tokens(source: str, layout: Layout) -> list[str]:
         ]
         position = entry.outer_end
     tokens.append(source[position:])
-    return [token for token in tokens if token]
+    return [_without_end(token) for token in tokens if token]
 
 
-def _joined(tokens: Sequence[str], layout: Layout) -> str:
+def _without_end(token: str) -> str:
+    return token.removesuffix("\n").removesuffix("\r")
+
+
+def _joined(tokens: Sequence[str], layout: Layout, like: str) -> str:
+    """Join tokens as a file of the layout, with the line ends of one of the sides."""
     if layout.delimiter is not None:
-        return layout.delimiter.join(token.strip() for token in tokens)
-    ended = [token if token.endswith("\n") else token + "\n" for token in tokens[:-1]]
-    text = "".join([*ended, *tokens[-1:]])
+        return layout.delimiter.join(tokens)
+    end = "\r\n" if "\r\n" in like else "\n"
+    text = "".join(token + end for token in tokens)
     if _entries(text, layout) >= _entries_of(tokens, layout):
         return text
     # Side by side some would run into one; a blank line keeps them apart.
-    return "\n".join(_closed(token) for token in tokens)
+    apart = [token if number == 0 else token.lstrip(" \t") for number, token in enumerate(tokens)]
+    return end.join(_closed(token) + end for token in apart)
 
 
 def _entries(text: str, layout: Layout) -> Counter[str]:
@@ -78,14 +95,12 @@ def _entries_of(tokens: Sequence[str], layout: Layout) -> Counter[str]:
 
 
 def _closed(token: str) -> str:
-    """Return a token with its line end, and with a fence closed that would swallow the next."""
-    ended = token if token.endswith("\n") else token + "\n"
+    """Return a token with a fence closed that would swallow the next."""
     if entries.ends_open(token) != "fence":
-        return ended
-    sign = next(
-        line for line in reversed(token.splitlines()) if line.lstrip()[:3] in ("```", "~~~")
-    )
-    return f"{ended}{sign.lstrip()[:3]}\n"
+        return token
+    lines = reversed(token.splitlines())
+    sign = next(line.lstrip()[:3] for line in lines if line.lstrip()[:3] in ("```", "~~~"))
+    return f"{token}\n{sign}"
 
 
 def _merge_tokens(
@@ -123,7 +138,7 @@ def _merge_region(
     if len(ours) == len(base):
         return _follow(base, theirs, ours, rewritten_first=True)
     added = [token for token in theirs if token not in ours and token not in base]
-    return [*ours, *added], added
+    return [*ours, *added], added if base else []
 
 
 def _follow(

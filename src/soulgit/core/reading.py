@@ -65,6 +65,7 @@ def put(
     """
     known = readable(files, layout)
     changed: dict[str, bytes] = {}
+    fitted: list[str] = []
     for target in TARGETS:
         source = _source(files, target)
         chosen = [
@@ -72,11 +73,13 @@ def put(
             for item, answer in zip(known[first:], answers, strict=False)
             if item.target == target
         ]
-        for entry, answer in reversed(chosen):
-            source = source[: entry.start] + _fitted(source, entry, answer) + source[entry.end :]
+        texts = [_fitted(source, entry, answer, layout) for entry, answer in chosen]
+        for (entry, _), text in reversed([*zip(chosen, texts, strict=True)]):
+            source = source[: entry.start] + text + source[entry.end :]
+        fitted += texts
         if chosen:
             changed[memory_name(target)] = source.encode("utf-8", "surrogateescape")
-    _refuse_broken(files, {**files, **changed}, layout, first, len(answers))
+    _refuse_broken(files, {**files, **changed}, layout, first, fitted)
     return changed
 
 
@@ -121,12 +124,12 @@ def _source(files: Mapping[str, bytes], target: Target) -> str:
     return files.get(memory_name(target), b"").decode("utf-8", "surrogateescape")
 
 
-def _fitted(source: str, entry: Entry, answer: str) -> str:
+def _fitted(source: str, entry: Entry, answer: str, layout: Layout) -> str:
     """Give an answer the line ends of its file and, in a list item, the indent of its lines."""
     end = "\r\n" if "\r\n" in source else "\n"
     lines = answer.replace("\r\n", "\n").split("\n")
-    is_item = entry.start > entry.outer_start and source[entry.outer_start : entry.start].strip()
-    if is_item:
+    bullet = source[entry.outer_start : entry.start].strip()
+    if bullet and layout.delimiter is None:
         lines = [lines[0], *(_indented(line) for line in lines[1:])]
     return end.join(lines)
 
@@ -140,12 +143,18 @@ def _refuse_broken(
     after: Mapping[str, bytes],
     layout: Layout,
     first: int,
-    count: int,
+    fitted: Sequence[str],
 ) -> None:
     had, has = (
         [(item.target, item.entry.text) for item in readable(files, layout)]
         for files in (before, after)
     )
-    untouched = had[:first] == has[:first] and had[first + count :] == has[first + count :]
-    if len(had) != len(has) or not untouched:
+    wanted = [text.replace("\r\n", "\n").strip() for text in fitted]
+    behind = first + len(fitted)
+    expected = [
+        *had[:first],
+        *((target, text) for (target, _), text in zip(had[first:behind], wanted, strict=True)),
+        *had[behind:],
+    ]
+    if has != expected:
         raise AnswerRefused("an answer of the reader would not stay one entry, as a list item does")

@@ -14,15 +14,19 @@ from soulgit.errors import SearedRefused, TextAmbiguous, TextNotFound
 _CANDIDATES_SHOWN = 5
 
 
-def lost(before: bytes, after: bytes, layout: Layout) -> list[str]:
+def lost(before: bytes, layout_before: Layout, after: bytes, layout_after: Layout) -> list[str]:
     """Return the seared entries that a memory file had and no longer has as they were."""
-    return _missing(before, after, layout)
+    if SEARED_MARKER.encode() not in before:
+        return []
+    had, has = (Counter(_texts(*side)) for side in ((before, layout_before), (after, layout_after)))
+    return list((had - has).elements())
 
 
 def refuse_change(before: bytes, after: bytes, layout: Layout) -> None:
-    """Raise SearedRefused where an edit changes, drops or makes a seared entry."""
-    for text in _missing(before, after, layout) or _missing(after, before, layout):
-        raise SearedRefused(f"it would touch a seared entry: {_short(text)}")
+    """Raise SearedRefused where an edit changes, drops or makes a seared entry, its bullet too."""
+    had, has = (Counter(_bulleted(data, layout)) for data in (before, after))
+    for text in [*(had - has), *(has - had)]:
+        raise SearedRefused(f"it would touch a seared entry: {_short(text.lstrip('-*+ '))}")
 
 
 def refuse_marker(text: str) -> None:
@@ -74,16 +78,18 @@ def plain(text: str) -> str:
     return text.removesuffix(SEARED_MARKER).rstrip()
 
 
-def _missing(before: bytes, after: bytes, layout: Layout) -> list[str]:
-    if SEARED_MARKER.encode() not in before:
-        return []
-    had, has = (Counter(_texts(data, layout)) for data in (before, after))
-    return list((had - has).elements())
-
-
 def _texts(data: bytes, layout: Layout) -> Iterator[str]:
     text = composition.decode(data)
     return (entry.text for entry in entries.split(text, layout) if entry.seared)
+
+
+def _bulleted(data: bytes, layout: Layout) -> Iterator[str]:
+    if SEARED_MARKER.encode() in data:
+        source = composition.decode(data)
+        for entry in entries.split(source, layout):
+            if entry.seared:
+                is_plain = layout.delimiter is None
+                yield source[entry.outer_start : entry.end] if is_plain else entry.text
 
 
 def _short(text: str) -> str:

@@ -37,7 +37,11 @@ class Facts:
     edited: Contents
     restored: Contents
     is_at_tip: bool
+    is_put_back: bool = False
+    """Whether the disk has the settled persona again, and only the tip has the edit."""
+
     memory: tuple[str, ...] = ()
+    discarded_ref: str = "refs/soulgit/discarded/1"
     told: Record = _UNTOLD
     """Reason, origin and the like, which every commit of the decision carries."""
 
@@ -70,7 +74,12 @@ def persona_ref(number: int) -> str:
 
 
 def continued(facts: Facts) -> Plan:
-    """Plan `continue`: `persona/N` holds the edit, the branch merges it, memories stay."""
+    """Plan `continue`: `persona/N` holds the edit, the branch merges it, memories stay.
+
+    Where the disk has the settled persona again, that is what is gone on with.
+    """
+    if facts.is_put_back:
+        return discarded(facts)
     persona = _persona(facts, "continue")
     merge = Made(
         "merge",
@@ -122,8 +131,8 @@ def discarded(facts: Facts) -> Plan:
     """Plan `discard`: the persona is as it was settled, and the edit stays reachable."""
     told = _told(facts, "restore", "settle: discard the persona edit")
     kept = Made("kept", (facts.tip,), facts.tip, facts.edited, told)
-    commits, refs = [kept], {f"refs/soulgit/discarded/{facts.number}": "kept"}
-    moved: dict[str, tuple[str | None, str]] = {name: (None, new) for name, new in refs.items()}
+    commits = [kept]
+    moved: dict[str, tuple[str | None, str]] = {facts.discarded_ref: (None, "kept")}
     if facts.is_at_tip:
         commits.append(Made("restored", (facts.tip,), facts.tip, facts.restored, told))
         moved[_branch(facts)] = (facts.tip, "restored")
@@ -133,6 +142,7 @@ def discarded(facts: Facts) -> Plan:
 def _persona(facts: Facts, action: str) -> Made:
     names = ", ".join(facts.edited)
     record = _told(facts, action, f"persona/{facts.number}: {names} edited")
+    record = replace(record, text=f"of {facts.branch}")
     return Made(
         "persona",
         (facts.settled,),

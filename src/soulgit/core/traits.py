@@ -107,8 +107,16 @@ def _fault(name: str, trait: Trait, value: Any) -> Fault | None:
         return Fault(name, "trait-type", f"{name} must be {kind}")
     low, high = trait.low, trait.high
     if low is not None and not (low <= value and (high is None or value <= high)):
-        return Fault(name, "trait-range", f"{name} is {value}; it must be {trait.range}")
+        return Fault(name, "trait-range", f"{name} is {_shown(value)}; it must be {trait.range}")
     return None
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = str(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a huge number"
+    return text if len(text) <= 40 else text[:40] + "…"
 
 
 def _has_type(name: str, value: Any) -> bool:

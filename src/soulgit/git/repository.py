@@ -310,6 +310,13 @@ class Repository:
             reference = self._handle.references[ref]
             self._handle.add_worktree(_worktree_name(directory), directory, reference)
 
+    def reset_index(self, tree_id: str) -> None:
+        """Make this home's index hold a tree, so that git compares each file anew."""
+        with translated(self.path):
+            index = self._handle.index
+            index.read_tree(self._object(tree_id, pygit2.Tree))
+            index.write()
+
     def prune_worktree(self, directory: str) -> None:
         """Forget a linked worktree whose directory is gone."""
         with contextlib.suppress(pygit2.GitError, KeyError):
@@ -325,10 +332,10 @@ class Repository:
         return None
 
     def attribute(self, path: str, name: str) -> str | None:
-        """Return the value of a git attribute of a path, None where it has none."""
+        """Return the value of a git attribute of a path, `set` for none but set, else None."""
         with translated(self.path):
             value = self._handle.get_attr(path, name)
-        return value if isinstance(value, str) else None
+        return value if isinstance(value, str) else "set" if value else None
 
     def is_ignored(self, path: str) -> bool:
         """Whether an ignore rule hides a path from git."""
