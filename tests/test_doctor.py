@@ -152,7 +152,7 @@ def test_refs_that_are_half_moved_are_brought_to_their_end(shell: Shell, home_di
         from soulgit.core.actor import UNKNOWN
         from soulgit.git.locking import RefLocks
         move = RefLocks.move
-        def move_one(self, targets, message):
+        def move_one(self, targets, message, head=None):
             name = next(iter(targets))
             move(self, {name: targets[name]}, message)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -53,7 +53,7 @@ class Case:
 WITH_TOKEN = {"SOUL.md": SOUL_WITH_TOKEN}
 CASES = [
     Case(
-        "frontmatter-broken", "SOUL.md", "+++\nname = @\n+++\nHi\n", 2, 1, '+++\nname = "@"\n+++\n'
+        "frontmatter-broken", "SOUL.md", "+++\nname = @\n+++\nHi\n", 2, 8, '+++\nname = "@"\n+++\n'
     ),
     Case(
         "frontmatter-unterminated", "SOUL.md", '+++\nid = "1"\n++\nHi\n', 1, 1,

@@ -214,6 +214,8 @@ class Home:
                 self.repository.set_durable(self.durable)
                 if freezes.state(self.repository) is None:
                     landing.heal(ground)
+                else:
+                    landing.sweep(ground)
                 yield ground
             finally:
                 lock.release()

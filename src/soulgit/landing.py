@@ -119,7 +119,7 @@ def heal(ground: Ground) -> bool:
     Returns whether there was anything. The dead writer's home may be another one of the
     same repository.
     """
-    _sweep(ground)
+    sweep(ground)
     intent = intents.read(ground.state_dir)
     if intent is None:
         return False
@@ -137,7 +137,7 @@ def heal(ground: Ground) -> bool:
     return True
 
 
-def _sweep(ground: Ground) -> None:
+def sweep(ground: Ground) -> None:
     """Take away the temporary files of dead writers, in the git directory and in the home."""
     scratch = os.path.join(ground.state_dir, "scratch")
     leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]

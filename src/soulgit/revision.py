@@ -231,7 +231,7 @@ def _work_out(
         guards.refuse_token(before, after)
     staged = index_entries(home.index_path, adoption.role_paths(repository, working, head_tree))
     entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, head_tree)
-    made = _draft_entries(repository, working, draft, entries) if draft else {}
+    made = _draft_entries(repository, working, draft, entries, head_tree) if draft else {}
     own = [_draft_step(draft, made)] if draft else []
     if draft is not None and draft.beneath:
         return _Work(own, staged, _unstaged(repository, head_tree, staged, made))
@@ -334,11 +334,12 @@ def writable_head(home: Home, branch: str | None) -> Head:
 
 
 def _draft_entries(
-    repository: Repository, working: Working, draft: Draft, present: Entries
+    repository: Repository, working: Working, draft: Draft, present: Entries, head_tree: str | None
 ) -> Entries:
     entries: Entries = {}
+    committed = personas.tree_layout(repository, head_tree) if head_tree else working.layout
     for name, data in draft.contents.items():
-        path = working.real_path(name)
+        path = committed.path(name) if draft.beneath else working.real_path(name)
         known = present.get(path)
         mode = known.mode if known else FILE_MODE
         entries[path] = None if data is None else TreeEntry(mode, repository.write_blob(data))

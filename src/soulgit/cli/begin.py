@@ -49,8 +49,9 @@ def init_command(home: str, name: str | None, source: str | None, token: str | N
             f"./{home} is here, so it was taken; a home by name would be new under the root"
         )
     if done.is_hashed:
-        output.note("its doctor token is kept as a hash now; `soulgit capture` records a change")
-    output.note(_told(done.what, done.files, home, is_blank=source is None))
+        output.note("its doctor token is kept as a hash now; `soulgit capture` records the change")
+    if not (done.is_hashed and done.what == "already"):
+        output.note(_told(done.what, done.files, home, is_blank=source is None))
 
 
 @click.command("list")

@@ -77,14 +77,13 @@ def log_command(
 def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
     """Show what one commit did to the files, and its record."""
     from soulgit import history, prompt
-    from soulgit.cli.soul import soul_json
 
     opened = words.open_written(home)
     commit_id = words.resolve_at(opened, rev)
     if soul:
         composed = prompt.compose_soul(opened, at=commit_id)
         output.warnings(composed.warnings)
-        output.line(soul_json(composed) if as_json else composed.text)
+        output.line(output.soul_json(composed) if as_json else composed.text)
         return
     entry, changes = history.show(opened, commit_id or rev)
     if as_json:

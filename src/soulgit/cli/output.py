@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from soulgit.core.record import one_line
 from soulgit.errors import SoulgitError, StorageFailed
+
+if TYPE_CHECKING:
+    from soulgit.core.composition import Soul
 
 _MESSAGE_COLUMNS = 400
 
@@ -21,6 +26,19 @@ def write(text: str) -> None:
     """Write text to standard output as UTF-8, whatever the locale, and nothing more."""
     with _told_if_lost():
         click.echo(_bytes(text), nl=False)
+
+
+def soul_json(soul: Soul) -> str:
+    """Return a soul as the JSON document that `compose` prints."""
+    value = {
+        "soul": soul.text,
+        "found": soul.found,
+        "revision": soul.revision,
+        "persona": soul.persona,
+        "sha256": hashlib.sha256(soul.text.encode()).hexdigest(),
+        "files": [asdict(report) for report in soul.files],
+    }
+    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def line(text: str) -> None:

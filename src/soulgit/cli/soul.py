@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shlex
 import subprocess
@@ -19,7 +18,6 @@ from soulgit.cli import decide, output, words
 from soulgit.errors import EditRefused, InvalidArgument, NothingPending
 
 if TYPE_CHECKING:
-    from soulgit.core.composition import Soul
     from soulgit.home import Home
 
 
@@ -43,7 +41,7 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
         output.warnings(["a preview: the persona was edited and `soulgit settle` has not decided"])
     if not soul.found:
         output.warnings([f"{opened.path} has no bootstrap files, so the soul is empty"])
-    text = soul_json(soul) if as_json else soul.text
+    text = output.soul_json(soul) if as_json else soul.text
     if target is None:
         output.line(text)
     else:
@@ -232,7 +230,7 @@ def _edit_in_editor(
     Beside a kept draft stands what it began from, so that it never takes back a later edit.
     """
     draft = os.path.join(home.repository.git_dir, f"soulgit-draft-{name}")
-    begun = draft + ".begun"
+    begun = os.path.join(home.repository.git_dir, f"soulgit-begun-{name}")
     if os.path.exists(draft):
         output.note(f"going on with the draft that was kept at {draft}")
         base = Path(begun).read_bytes() if os.path.exists(begun) else None
@@ -294,21 +292,6 @@ def _run_editor(path: str) -> None:
 def _store(path: str, data: bytes) -> None:
     with output.storage_fault(f"cannot write {path}"), open(path, "wb") as file:
         file.write(data)
-
-
-def soul_json(soul: Soul) -> str:
-    """Return a soul as the JSON document that `compose` prints."""
-    import json
-
-    value = {
-        "soul": soul.text,
-        "found": soul.found,
-        "revision": soul.revision,
-        "persona": soul.persona,
-        "sha256": hashlib.sha256(soul.text.encode()).hexdigest(),
-        "files": [asdict(report) for report in soul.files],
-    }
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _write(home: Home, target: str, text: str) -> None:

@@ -45,9 +45,10 @@ class Source:
     data: bytes
     layout: Layout = PLAIN
     committed: bytes = b""
-    committed_layout: Layout = PLAIN
     siblings: Mapping[str, bytes] = field(default_factory=dict)
     """All files of the home by name, this one among them."""
+
+    committed_layout: Layout = PLAIN
 
     @cached_property
     def text(self) -> str:
@@ -110,7 +111,12 @@ def sources(
     vanished = [name for name in committed if name not in files and target_of(name)]
     return [
         Source(
-            name, files.get(name, b""), layout, committed.get(name, b""), committed_layout, files
+            name,
+            files.get(name, b""),
+            layout,
+            committed.get(name, b""),
+            siblings=files,
+            committed_layout=committed_layout,
         )
         for name in [*files, *vanished]
     ]
@@ -319,12 +325,13 @@ def _foreign_heading(source: Source) -> Iterator[tuple[int, str]]:
 def _duplicate_entry(source: Source) -> Iterator[tuple[int, str]]:
     if target_of(source.name) is None:
         return
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for entry in entries.split(source.text, source.layout):
         plain = " ".join(entry.plain.split())
-        if plain in seen:
-            yield entry.start, f'the same entry is there twice: "{_short(plain)}"'
-        seen.add(plain)
+        line = source.text.count("\n", 0, entry.start) + 1
+        first = seen.setdefault(plain, line)
+        if first != line:
+            yield entry.start, f"the same entry is there twice, first in line {first}"
 
 
 RULES = (
