@@ -442,10 +442,10 @@ SIBLING_STEPS = [
     Step(MOVE),
     Step(MOVE, after=True),
     Step("soulgit.intent.clear"),
-    Step("soulgit.git.Repository.add_worktree"),
-    Step("soulgit.git.Repository.add_worktree", after=True),
-    Step("soulgit.forking._check_out_bytes"),
-    Step("soulgit.forking._link_home", after=True),
+    Step("soulgit.git.Repository.link_home"),
+    Step("soulgit.git.Repository._write_out"),
+    Step("soulgit.git.Repository._write_out", after=True),
+    Step("soulgit.git.Repository.link_home", after=True),
 ]
 
 
@@ -655,25 +655,19 @@ def test_a_soul_that_was_a_link_becomes_a_file(shell: Shell) -> None:
     git.agrees()
 
 
-def test_a_soul_that_was_a_file_becomes_a_link(shell: Shell, ava: Git) -> None:
+@pytest.mark.parametrize("decision", ["--continue", "--discard", "--fork=bo"])
+def test_a_soul_that_became_a_link_is_not_decided_on(shell: Shell, ava: Git, decision: str) -> None:
     (ava.path / "SOUL.md").unlink()
     put(ava.path, {"souls/bo.md": "You are Bo.\n"})
     (ava.path / "SOUL.md").symlink_to("souls/bo.md")
-    settle(shell, "--continue")
-    assert not is_pending(shell)
-    assert ava("ls-tree", "main", "SOUL.md").startswith("120000 ")
-    ava.agrees()
-
-
-def test_a_discarded_link_is_the_file_again(shell: Shell, ava: Git) -> None:
-    (ava.path / "SOUL.md").unlink()
-    put(ava.path, {"souls/bo.md": "You are Bo.\n"})
-    (ava.path / "SOUL.md").symlink_to("souls/bo.md")
-    settle(shell, "--discard")
+    before = ava("for-each-ref"), ava("status", "--porcelain")
+    assert "has become a link" in shell.refused("settle", "./ava", decision)
+    assert (ava("for-each-ref"), ava("status", "--porcelain")) == before
     assert (ava.path / "souls/bo.md").read_text() == "You are Bo.\n"
-    assert not (ava.path / "SOUL.md").is_symlink()
+    (ava.path / "SOUL.md").unlink()
+    put(ava.path, {"SOUL.md": "You are Bo.\n"})
+    settle(shell, decision)
     assert not is_pending(shell)
-    ava.agrees()
 
 
 @pytest.mark.parametrize("decision", ["--continue", "--discard", "--fork=bo"])

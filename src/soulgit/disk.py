@@ -237,6 +237,13 @@ def modified_at(path: str) -> float | None:
         return None
 
 
+def topmost_missing(path: str) -> str:
+    """Return the highest directory that making this one would make."""
+    while not os.path.lexists(os.path.dirname(path)):
+        path = os.path.dirname(path)
+    return path
+
+
 @contextmanager
 def made_directory(path: str) -> Iterator[None]:
     """Make a directory and those above it; when what follows fails, take the empty ones away."""
@@ -275,7 +282,8 @@ def sync_tree(root: str) -> None:
     """Bring all files and directories below one to the disk."""
     for directory, _, files in os.walk(root):
         for name in files:
-            sync(os.path.join(directory, name))
+            if not os.path.islink(os.path.join(directory, name)):
+                sync(os.path.join(directory, name))
         sync_directory(directory)
 
 

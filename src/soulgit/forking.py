@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from soulgit import disk, freeze, landing, memory, personas, revisions, settling
 from soulgit.core import branches, record
@@ -71,10 +70,11 @@ def fork(
         freeze.refuse_frozen(repository)
         parents = (start,) if keep_memories else ()
         commit_id = _first_commit(home, start, contents, parents, name, by)
-        refs: dict[str, tuple[str | None, str]] = {f"{BRANCHES}{name}": (None, commit_id)}
-        landing.land(ground, landing.Plan(refs, "soulgit: fork", by), lambda: True)
+        ref = f"{BRANCHES}{name}"
+        plan = landing.Plan({ref: (None, commit_id)}, "soulgit: fork", by)
         if directory is not None:
-            _link_home(repository, name, directory, commit_id)
+            plan = _with_home(plan, home, directory, ref, repository.commit(commit_id).tree)
+        landing.land(ground, plan, lambda: True)
     return Forked(name, commit_id, directory, token)
 
 
@@ -147,29 +147,19 @@ def _first_commit(
     return repository.write_commit(tree, parents, record.build(told), by, home.clock())
 
 
-def _link_home(repository: Repository, name: str, directory: str, commit_id: str) -> None:
-    """Make a linked home of a branch; when that fails the branch goes too."""
-    try:
-        above = os.path.dirname(os.path.abspath(directory))
-        with disk.storage_faults(f"{directory} cannot be made"), disk.made_directory(above):
-            repository.add_worktree(directory, f"{BRANCHES}{name}")
-            _check_out_bytes(repository, directory, commit_id)
-            Repository.open(os.path.realpath(directory)).reset_index(
-                repository.commit(commit_id).tree
-            )
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        repository.prune_worktree(directory)
-        repository.delete_ref(f"{BRANCHES}{name}")
-        raise
+def _with_home(plan: landing.Plan, home: Home, directory: str, ref: str, tree: str) -> landing.Plan:
+    """Return a plan that also makes a linked home, which is there before its branch is."""
+    repository = home.repository
+    place = os.path.abspath(directory)
+    git_dir = repository.linked_dir(place)
 
+    def make() -> None:
+        repository.link_home(place, ref, tree)
+        if home.durable:
+            disk.sync_tree(git_dir)
+            disk.sync_tree(place)
 
-def _check_out_bytes(repository: Repository, directory: str, commit_id: str) -> None:
-    """Make the bootstrap files of a new home the bytes of its commit, whatever filters say."""
-    tree = repository.commit(commit_id).tree
-    for path, data in personas.contents_by_path(repository, tree).items():
-        if not disk.unchanged(directory, path, data):
-            disk.write(os.path.join(directory, path), data, durable=True)
+    return replace(plan, made=(git_dir, disk.topmost_missing(place)), make=make)
 
 
 def _places(repository: Repository) -> dict[str, str]:

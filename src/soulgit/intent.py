@@ -39,6 +39,9 @@ class Intent:
     head: tuple[str | None, str] | None = None
     """The refs that HEAD names before and after, where it moves to another branch."""
 
+    made: tuple[str, ...] = ()
+    """Directories that are made for this write, and are nothing without it."""
+
 
 def write(directory: str, intent: Intent, *, durable: bool) -> None:
     """Write an intent down before the work begins."""
@@ -68,6 +71,7 @@ def _parse(values: dict[str, Any]) -> Intent:
         "refs": {name: (old, new) for name, (old, new) in values["refs"].items()},
         "files": {path: (old, new) for path, (old, new) in values["files"].items()},
         "index": {path: (_entry(old), _entry(new)) for path, (old, new) in values["index"].items()},
+        "made": tuple(str(path) for path in values["made"]),
         "head": None if values["head"] is None else (values["head"][0], values["head"][1]),
     }
     return Intent(**values | parsed)

@@ -20,6 +20,7 @@ lock, whose last holder is dead if its intent was not cleared:
   disk stays, and is captured as theirs;
 - an intent, all refs old, some files new and the others as before: likewise carried on; where
   a person has edited one of the others since, the new ones go back to what they were;
+- an intent, all refs old, directories made for it: they go, being nothing without the refs;
 - an intent, some refs new: the decision was taken, and the other refs follow;
 - an intent, all refs new: only its clearing was missing.
 """
@@ -64,6 +65,11 @@ class Plan:
     head: tuple[str | None, str] | None = None
     """The refs that HEAD names before and after, where it moves to another branch."""
 
+    made: tuple[str, ...] = ()
+    """Directories that `make` makes before the refs move, and that go if they do not."""
+
+    make: Callable[[], None] | None = None
+
     def targets(self) -> dict[str, str]:
         """Return the new commit of each ref."""
         return {name: new for name, (_, new) in self.refs.items()}
@@ -104,6 +110,8 @@ def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
             if not still() or not _refs_stand(ground.repository, plan):
                 raise Raced
             with _taken_back_on_failure(ground, plan):
+                if plan.make is not None:
+                    plan.make()
                 _put_files(ground, plan)
                 _put_index(ground, plan)
                 refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
@@ -133,6 +141,8 @@ def heal(ground: Ground) -> bool:
     else:  # nothing of it, or a person has edited another file since: back to before
         _rewrite(theirs, {p: intent.files[p][0] for p, s in states.items() if s == "new"})
         _take_back_index(theirs, intent)
+        for path in intent.made:
+            disk.discard_tree(path)
     intents.clear(ground.state_dir)
     return True
 
@@ -192,6 +202,7 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
         index={path: (before.get(path), entry) for path, entry in plan.index.items()},
         message=plan.message,
         head=plan.head,
+        made=plan.made,
     )
 
 
@@ -244,6 +255,8 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
         if not any(moved):
             for old in kept:
                 old.put_back()
+            for path in plan.made:
+                disk.discard_tree(path)
         raise
     finally:
         for old in kept:

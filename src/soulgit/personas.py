@@ -36,13 +36,6 @@ def contents(repository: Repository, tree: str) -> dict[str, bytes]:
     return {name: data for name, data in read.items() if data is not None}
 
 
-def contents_by_path(repository: Repository, tree: str) -> dict[str, bytes]:
-    """Return the bootstrap files of a tree by the path at which their bytes lie."""
-    found = contents(repository, tree)
-    paths = dict(tree_layout(repository, tree).paths())
-    return {repository.follow(tree, paths[name]).path: data for name, data in found.items()}
-
-
 def memory_paths(repository: Repository, tree: str) -> list[str]:
     """Return the paths at which a tree holds memory, of either layout, links before their files."""
     paths = []

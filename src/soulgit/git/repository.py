@@ -32,10 +32,10 @@ _IN_PROGRESS = {
 }
 
 
-def _worktree_name(directory: str) -> str:
-    """Return the name of a linked worktree in the git directory, of one directory alone."""
-    digest = pygit2.hash(os.path.abspath(directory).encode("utf-8", "surrogateescape"))
-    return f"soulgit-{str(digest)[:12]}"
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def refuse_bare(path: str) -> None:
@@ -304,23 +304,44 @@ class Repository:
 
     # Linked homes
 
-    def add_worktree(self, directory: str, ref: str) -> None:
-        """Make a linked worktree of a branch; its directory must not be there yet."""
-        with translated(self.path):
-            reference = self._handle.references[ref]
-            self._handle.add_worktree(_worktree_name(directory), directory, reference)
+    def linked_dir(self, directory: str) -> str:
+        """Return the git directory that a linked home in a directory has, or would have."""
+        digest = self.hash_blob(os.path.abspath(directory).encode("utf-8", "surrogateescape"))
+        return os.path.join(self.common_dir, "worktrees", f"soulgit-{digest[:12]}")
 
-    def reset_index(self, tree_id: str) -> None:
-        """Make this home's index hold a tree, so that git compares each file anew."""
+    def link_home(self, directory: str, ref: str, tree_id: str) -> None:
+        """Make a linked home of a branch, which need not be there yet, with a tree's bytes.
+
+        Nothing is filtered on the way: the files are the blobs.
+        """
+        git_dir = self.linked_dir(directory)
+        os.makedirs(git_dir)
+        os.makedirs(directory)
+        self._write_out(self._object(tree_id, pygit2.Tree), directory)
+        for name, text in (
+            ("HEAD", f"ref: {ref}"),
+            ("commondir", "../.."),
+            ("gitdir", os.path.join(os.path.abspath(directory), ".git")),
+        ):
+            Path(git_dir, name).write_text(text + "\n", encoding="utf-8")
         with translated(self.path):
-            index = self._handle.index
+            index = pygit2.Index(os.path.join(git_dir, "index"))
             index.read_tree(self._object(tree_id, pygit2.Tree))
             index.write()
+        Path(directory, ".git").write_text(f"gitdir: {git_dir}\n", encoding="utf-8")
 
-    def prune_worktree(self, directory: str) -> None:
-        """Forget a linked worktree whose directory is gone."""
-        with contextlib.suppress(pygit2.GitError, KeyError):
-            self._handle.lookup_worktree(_worktree_name(directory)).prune(True)
+    def _write_out(self, tree: pygit2.Tree, directory: str) -> None:
+        for entry in tree:
+            path = os.path.join(directory, os.fsdecode(entry.raw_name or b""))
+            if entry.filemode == FileMode.TREE:
+                os.mkdir(path)
+                self._write_out(self._object(str(entry.id), pygit2.Tree), path)
+            elif entry.filemode == FileMode.LINK:
+                os.symlink(os.fsdecode(self.blob(str(entry.id))), path)
+            elif entry.filemode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
+                Path(path).write_bytes(self.blob(str(entry.id)))
+                if entry.filemode == FileMode.BLOB_EXECUTABLE:
+                    os.chmod(path, 0o777 & ~_umask())
 
     # Settings and attributes
 
