@@ -15,6 +15,7 @@ import pygit2
 import pytest
 
 import soulgit
+from soulgit import forking, settling
 from soulgit.core.actor import Identity
 from soulgit.errors import RepositoryRefused, RevisionNotFound, SoulgitError, UnsafeFile
 from tests.support import Git, git_home, put
@@ -565,3 +566,34 @@ def test_errors_of_the_library_are_all_soulgits_own(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", "a\0b", "", "x" * 5000):
         with pytest.raises(SoulgitError):
             soulgit.compose_soul(path)
+
+
+def test_a_session_keeps_the_soul_it_was_opened_with(home_dir: Path) -> None:
+    git_home(home_dir, BASE)
+    opened = soulgit.compose_soul(home_dir, at="HEAD")
+    put(home_dir, {"SOUL.md": "# Soul v2\n"})
+    assert act(home_dir, "add", "later").is_error
+    done = settling.decide(home_dir, "continue", Identity("Pat", "pat@example.org"))
+    assert not act(home_dir, "add", "later").is_error
+    assert soulgit.compose_soul(home_dir, at=opened.revision) == opened
+    now = soulgit.compose_soul(home_dir)
+    assert now.text == soulgit.compose_soul(home_dir, at="HEAD").text
+    assert (now.persona, done.number) != (opened.persona, 1)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_companion_made_of_another_takes_along_what_is_said(
+    home_dir: Path, tmp_path: Path, keeps: bool
+) -> None:
+    git = git_home(home_dir, BASE)
+    act(home_dir, "add", "private fact")
+    twin = tmp_path / "twin"
+    by = Identity("Pat", "pat@example.org")
+    forking.fork(home_dir, "twin", by, keep_memories=keeps, directory=str(twin))
+    act(twin, "add", "fact of the twin")
+    act(home_dir, "add", "fact of the first")
+    assert (b"private fact" in memory(twin)) == keeps
+    assert (twin / "USER.md").exists() == keeps
+    assert b"fact of the first" not in memory(twin)
+    assert b"fact of the twin" not in memory(home_dir)
+    assert git("log", "-1", "--format=%s", "twin~1").startswith("fork: twin from ")

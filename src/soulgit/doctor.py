@@ -11,7 +11,7 @@ from typing import Literal
 from soulgit import disk, freeze, homes, memory, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
-from soulgit.home import Home
+from soulgit.home import AnyHome, Home, as_home
 
 _OLD_LOCK_SECONDS = 60
 _NESTED_DEPTH = 3
@@ -31,8 +31,9 @@ class Trouble:
 Check = Callable[[Home], Iterator[Trouble]]
 
 
-def examine(home: Home, *, fix: bool = False) -> list[Trouble]:
+def examine(home: AnyHome, *, fix: bool = False) -> list[Trouble]:
     """Return all that is wrong with a home; with `fix`, what is safe to mend is mended first."""
+    home = as_home(home)
     found = list(_found(home, MENDABLE))
     if fix and found:
         home.heal_now()

@@ -13,7 +13,7 @@ from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, SoulgitError
 from soulgit.git import Repository
 from soulgit.git.values import BRANCHES
-from soulgit.home import Home
+from soulgit.home import AnyHome, Home, as_home
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Companion:
 
 
 def fork(
-    home: Home,
+    home: AnyHome,
     name: str,
     by: Identity,
     *,
@@ -54,6 +54,7 @@ def fork(
     Without memories its branch is parentless; with them it descends. `directory` becomes
     its home, a linked worktree; None makes none. When anything fails nothing is left.
     """
+    home = as_home(home)
     repository = home.repository
     start = revisions.resolve(home, at or "HEAD")
     branches.check(name, settling.branch_names(repository))
@@ -78,8 +79,9 @@ def fork(
     return Forked(name, commit_id, directory, token)
 
 
-def companions(home: Home) -> list[Companion]:
+def companions(home: AnyHome) -> list[Companion]:
     """Return every companion of a repository: its branches but those that show a persona."""
+    home = as_home(home)
     repository = home.repository
     places = _places(repository)
     found = []

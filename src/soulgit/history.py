@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +13,7 @@ from soulgit.core.layout import BOOTSTRAP_ORDER
 from soulgit.core.record import Record
 from soulgit.errors import ObjectMissing, RevisionNotFound
 from soulgit.git import Commit, Repository
-from soulgit.home import Home, as_home
-
-AnyHome = Home | str | os.PathLike[str]
+from soulgit.home import AnyHome, Home, as_home
 
 
 @dataclass(frozen=True)

@@ -234,11 +234,15 @@ class Home:
         return BusyError(f"{self.path} is busy: {holder} holds {path}", lock=path)
 
 
-def as_home(home: Home | str | os.PathLike[str]) -> Home:
+AnyHome = Home | str | os.PathLike[str]
+"""An opened home, or the path of one."""
+
+
+def as_home(home: AnyHome) -> Home:
     """Return an opened home as it is, and open a path."""
     return home if isinstance(home, Home) else Home.open(home)
 
 
-def is_doctor_token(home: Home | str | os.PathLike[str], message: str) -> bool:
+def is_doctor_token(home: AnyHome, message: str) -> bool:
     """Whether a whole message, outer white space aside, is a home's doctor token."""
     return as_home(home).is_doctor_token(message)

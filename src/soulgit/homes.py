@@ -17,7 +17,7 @@ from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
 from soulgit.git.staging import index_entries
-from soulgit.home import Clock, Home, system_clock
+from soulgit.home import AnyHome, Clock, Home, as_home, system_clock
 from soulgit.revision import Draft, gate, revise
 
 Identify = Callable[[Home], Identity]
@@ -181,8 +181,9 @@ def _subject(files: tuple[str, ...], is_new: bool) -> str:
     return "init: begin a home" if is_new else f"init: adopt {', '.join(files)}"
 
 
-def capture(home: Home, hand: Hand) -> str | None:
+def capture(home: AnyHome, hand: Hand) -> str | None:
     """Record what was changed by hand; return the new tip, None where nothing was."""
+    home = as_home(home)
     return revise(home, hand=hand)
 
 
@@ -200,8 +201,9 @@ def list_homes(root: str) -> list[tuple[str, Status | SoulgitError]]:
     return found
 
 
-def status(home: Home, *, at: str | None = None) -> Status:
+def status(home: AnyHome, *, at: str | None = None) -> Status:
     """Return how a home stands now, or stood at a revision."""
+    home = as_home(home)
     if at is not None:
         commit_id = revisions.resolve(home, at)
         with home.reading() as repository:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,10 +13,8 @@ from soulgit.core.entries import Entry
 from soulgit.core.layout import TARGETS, Layout, Target, memory_name
 from soulgit.core.record import Record, subject_for
 from soulgit.errors import TextAmbiguous, TextNotFound
-from soulgit.home import Home, as_home
+from soulgit.home import AnyHome, Home, as_home
 from soulgit.revision import Draft, Snapshot, revise, revise_or_begin
-
-AnyHome = Home | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -153,8 +150,9 @@ def list_entries(
         return entries_of(personas.contents(repository, tree), layout, target)
 
 
-def sear(home: Home, text: str, by: Identity, *, target: Target | None = None) -> str | None:
+def sear(home: AnyHome, text: str, by: Identity, *, target: Target | None = None) -> str | None:
     """Sear the one entry that a text names, so that it never changes again."""
+    home = as_home(home)
 
     def edit(snapshot: Snapshot) -> Draft:
         files, layout = snapshot.working.contents, snapshot.layout
@@ -166,8 +164,9 @@ def sear(home: Home, text: str, by: Identity, *, target: Target | None = None) -
     return revise(home, edit)
 
 
-def unsear(home: Home, text: str, by: Identity, *, target: Target | None = None) -> str | None:
+def unsear(home: AnyHome, text: str, by: Identity, *, target: Target | None = None) -> str | None:
     """Let a seared entry change again: one on disk, else one that was changed or dropped there."""
+    home = as_home(home)
 
     def edit(snapshot: Snapshot) -> Draft:
         files, layout = snapshot.working.contents, snapshot.layout
@@ -188,8 +187,9 @@ def unsear(home: Home, text: str, by: Identity, *, target: Target | None = None)
     return revise(home, edit)
 
 
-def lost_seared(home: Home) -> list[str]:
+def lost_seared(home: AnyHome) -> list[str]:
     """Return the seared entries that were changed or dropped by hand since the last commit."""
+    home = as_home(home)
     with home.reading() as repository:
         tip = repository.head().tip
         if tip is None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 from soulgit import adoption, personas, revisions
 from soulgit.core import composition, persona
 from soulgit.core.composition import Soul
 from soulgit.errors import ConflictPending
 from soulgit.git import Repository
 from soulgit.git.staging import unmerged
-from soulgit.home import Home, as_home
+from soulgit.home import AnyHome, Home, as_home
 
 
-def compose_soul(home: Home | str | os.PathLike[str], *, at: str | None = None) -> Soul:
+def compose_soul(home: AnyHome, *, at: str | None = None) -> Soul:
     """Compose a home's soul: of its working files, or of the revision `at`.
 
     A revision is read from git objects alone, so the same commit gives the same bytes for

@@ -28,7 +28,7 @@ from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries
 from soulgit.git.values import BRANCHES, EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 from soulgit.history import FileChange, changes
-from soulgit.home import Home
+from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
 from soulgit.revision import revise, writable_head
 
@@ -50,7 +50,7 @@ class Settled:
 
 
 def decide(
-    home: Home,
+    home: AnyHome,
     decision: settlement.Decision,
     by: Identity,
     *,
@@ -65,6 +65,7 @@ def decide(
     A fork needs `name`, and `new_id` and `new_token` for a frontmatter that has such keys.
     Raises NothingPending where there is nothing to decide.
     """
+    home = as_home(home)
     token = None
     if decision == "fork":
         branches.check(name or "", branch_names(home.repository))
@@ -91,8 +92,9 @@ def decide(
     return Settled(decision, branch, revision, number, token=token)
 
 
-def preview(home: Home, decision: settlement.Decision, *, name: str | None = None) -> Plan:
+def preview(home: AnyHome, decision: settlement.Decision, *, name: str | None = None) -> Plan:
     """Return the plan of a decision, with nothing captured and nothing written."""
+    home = as_home(home)
     head = writable_head(home, None)
     if not is_pending(home):
         raise NothingPending(f"the persona of {home.path} is settled; there is nothing to decide")
@@ -108,8 +110,9 @@ def preview(home: Home, decision: settlement.Decision, *, name: str | None = Non
     return plans[decision](facts)
 
 
-def persona_changes(home: Home) -> list[FileChange]:
+def persona_changes(home: AnyHome) -> list[FileChange]:
     """Return how the pending persona differs from the settled one, by file."""
+    home = as_home(home)
     repository, tip = home.repository, home.head().tip
     if tip is None:
         return []
@@ -131,11 +134,12 @@ class PastPersona:
     memories: int
 
 
-def history(home: Home) -> list[PastPersona]:
+def history(home: AnyHome) -> list[PastPersona]:
     """Return every persona that a home has had, oldest first.
 
     `memories` counts the memories added under it on the home's branch.
     """
+    home = as_home(home)
     repository, tip = home.repository, home.head().tip
     if tip is None:
         return []
@@ -183,8 +187,9 @@ def is_persona_edit(home: Home, name: str, data: bytes) -> bool:
     )
 
 
-def is_pending(home: Home) -> bool:
+def is_pending(home: AnyHome) -> bool:
     """Whether a persona edit waits for a decision."""
+    home = as_home(home)
     head, working = home.head(), home.look()
     return souls.is_gated(home, head, working)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,10 +17,8 @@ from soulgit.core.traits import Traits
 from soulgit.disk import DiskFile
 from soulgit.errors import EditRefused, InvalidArgument, LintRefused
 from soulgit.git import Head
-from soulgit.home import Home, as_home
+from soulgit.home import AnyHome, Home, as_home
 from soulgit.revision import Draft, Snapshot, gate, put_aside, revise
-
-AnyHome = Home | str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,13 @@ def read_traits(home: AnyHome, *, at: str | None = None) -> Traits:
     return traits.of(_values(_files(as_home(home), at)[0]))
 
 
-def set_traits(home: Home, values: Mapping[str, Any], by: Identity) -> str | None:
+def set_traits(home: AnyHome, values: Mapping[str, Any], by: Identity) -> str | None:
     """Give traits new values, all or none; return the new tip, None where nothing changed.
 
     Raises InvalidArgument for a name that is no trait or a value outside its range, and
     PersonaPending while the persona in the same file is not settled.
     """
+    home = as_home(home)
     for name in values:
         if name not in traits.TRAITS:
             raise InvalidArgument(
@@ -82,20 +80,22 @@ def set_traits(home: Home, values: Mapping[str, Any], by: Identity) -> str | Non
     return _change_soul(home, change, record, by)
 
 
-def set_token(home: Home, word: str, by: Identity) -> str | None:
+def set_token(home: AnyHome, word: str, by: Identity) -> str | None:
     """Make a word the home's doctor token; what is stored is its SHA-256."""
+    home = as_home(home)
     record = Record("edit", "token: a new doctor token", origin="cli")
     hashed = {token.KEY: token.stored(word)}
     return _change_soul(home, lambda soul: frontmatter.assign(soul, hashed), record, by)
 
 
-def edit(home: Home, name: str, before: bytes | None, data: bytes, by: Identity) -> str | None:
+def edit(home: AnyHome, name: str, before: bytes | None, data: bytes, by: Identity) -> str | None:
     """Save a bootstrap file that a person has edited; return the new tip, None for no commit.
 
     `before` is what they began with. An edit of the persona is saved on disk alone, where
     it waits to be settled. Raises LintRefused for a file with errors, and InvalidArgument
     where somebody else has changed the file since.
     """
+    home = as_home(home)
     refuse_faulty(home, name, data)
     if name in PERSONA_NAMES and _would_wait(home, name, data):
         put_aside(home, name, before, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from soulgit import memory
 from soulgit.core.edits import preview
 from soulgit.core.layout import TARGETS, Target, memory_name
 from soulgit.errors import InvalidText, SoulgitError, TextNotFound
-from soulgit.home import Home, as_home
+from soulgit.home import AnyHome, Home, as_home
 from soulgit.memory import Told, Write
 
 NAME = "memory"
@@ -95,7 +94,7 @@ class Tool:
 
 
 def memory_tool(
-    home: Home | str | os.PathLike[str],
+    home: AnyHome,
     *,
     session: str | None = None,
     model: str | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from soulgit import freeze, guards, landing, personas, rereading, settling, souls
 from soulgit.adoption import Step
@@ -15,8 +15,7 @@ from soulgit.core.record import Record
 from soulgit.core.settlement import Contents, Facts, Plan
 from soulgit.errors import AnswerRefused, BusyError, InvalidArgument, NothingPending
 from soulgit.git import Repository
-from soulgit.history import FileChange, changes
-from soulgit.home import Home
+from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
 from soulgit.rereading import Update
 from soulgit.settling import Edited, Settled
@@ -31,7 +30,7 @@ DEFAULT_BATCH_SIZE = 20
 
 
 def update(
-    home: Home,
+    home: AnyHome,
     reader: Reader,
     by: Identity,
     *,
@@ -47,6 +46,7 @@ def update(
     Goes on at the first unread batch of an update that was cut off. The branch does not
     move until every batch is in; with `review` not even then, but at `land`.
     """
+    home = as_home(home)
     if batch_size < 1:
         raise InvalidArgument("a batch has at least one entry", hint="give --batch-size 1 or more")
     found = rereading.under_way(home, settling.wanted_persona(home, edited)) or _begin_update(
@@ -63,9 +63,10 @@ def update(
 
 
 def land(
-    home: Home, by: Identity, *, edited: Edited | None = None, reason: str | None = None
+    home: AnyHome, by: Identity, *, edited: Edited | None = None, reason: str | None = None
 ) -> Settled:
     """Let the branch merge an update that is read to the end; memories are merged by entry."""
+    home = as_home(home)
     twice: tuple[str, ...] = ()
 
     def plan(facts: Facts) -> Plan:
@@ -83,21 +84,32 @@ def land(
     )
 
 
-def review(home: Home) -> list[FileChange]:
-    """Return how the memories would differ if the update under way landed now."""
-    repository, head = home.repository, home.head()
+@dataclass(frozen=True)
+class Reread:
+    """One entry whose text an update has changed."""
+
+    before: str
+    after: str
+
+
+def review(home: AnyHome) -> list[Reread]:
+    """Return the entries that the update under way has changed, in order."""
+    home = as_home(home)
     found = rereading.under_way(home, settling.wanted_persona(home, None))
-    if found is None or head.tip is None:
+    if found is None:
         raise NothingPending("no update is under way, so there is nothing to review")
-    merged, _ = _merged_memories(repository, found, head.tip)
-    tree = repository.commit(head.tip).tree
-    before = personas.contents(repository, tree)
-    changed = {path.rpartition("/")[2]: data or b"" for path, data in merged.items()}
-    return changes(before, {**before, **changed})
+    sides = []
+    for commit_id in (found.base, found.tip):
+        tree = home.repository.commit(commit_id).tree
+        files = personas.contents(home.repository, tree)
+        sides.append(reading.readable(files, personas.tree_layout(home.repository, tree)))
+    texts = ((old.entry.text, new.entry.text) for old, new in zip(*sides, strict=True))
+    return [Reread(old, new) for old, new in texts if old != new]
 
 
-def abort(home: Home) -> int:
+def abort(home: AnyHome) -> int:
     """End an update without landing it; its work stays reachable; return its number."""
+    home = as_home(home)
     with home.writing():
         freeze.refuse_frozen(home.repository)
         found = rereading.under_way(home, None)

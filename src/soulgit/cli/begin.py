@@ -82,7 +82,8 @@ def list_command(as_json: bool) -> None:
 @words.json_option
 def status_command(home: str | None, at: str | None, as_json: bool) -> None:
     """Show how a home stands: persona, memories, what was changed."""
-    from soulgit import homes
+    from soulgit import homes, settling
+    from soulgit.cli.history import diff_lines
 
     opened = words.open_written(home)
     state = homes.status(opened, at=words.resolve_at(opened, at))
@@ -97,7 +98,8 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
     output.line(f"entries   {state.entries['self']} self, {state.entries['user']} user")
     output.line(f"by hand   {', '.join(state.changed) or 'nothing'}")
     if state.pending:
-        output.line("pending   the persona was edited and is not settled")
+        output.line("pending   the persona was edited and is not settled:")
+        output.lines(diff_lines(settling.persona_changes(opened)))
     if state.frozen:
         why = f": {state.frozen.reason}" if state.frozen.reason else ""
         when = f"since {state.frozen.time.iso()} by {state.frozen.by.name}"

@@ -242,7 +242,7 @@ def _progress() -> Iterator[Progress]:
 
 
 def _dry_run(home: Any, chosen: str | None, name: str | None) -> None:
-    from soulgit import settling
+    from soulgit import memory, settling
 
     if chosen is None or chosen in ("land", "abort"):
         raise InvalidArgument(
@@ -251,6 +251,8 @@ def _dry_run(home: Any, chosen: str | None, name: str | None) -> None:
         )
     plan = settling.preview(home, chosen, name=name)  # type: ignore[arg-type]
     output.lines(_plan_lines(plan))
+    known = memory.list_entries(home)
+    output.line(f"memories  {len(known)} entries, {sum(e.seared for e in known)} of them seared")
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
@@ -268,10 +270,11 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 def tell(home: Any, done: Settled) -> None:
     """Tell what a decision did, and what to restart."""
     from soulgit import updating
-    from soulgit.cli.history import diff_lines
 
     if not done.is_landed:
-        output.lines(diff_lines(updating.review(home)))
+        for entry in updating.review(home):
+            output.lines(f"- {line}" for line in entry.before.splitlines())
+            output.lines(f"+ {line}" for line in entry.after.splitlines())
         output.note(f"read as persona/{done.number}; settle with --land, or end it with --abort")
         return
     output.line(done.revision)
