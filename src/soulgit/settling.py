@@ -47,6 +47,8 @@ class Settled:
     kept_twice: tuple[str, ...] = ()
     token: str | None = None
     is_landed: bool = True
+    unread: int = 0
+    """How many entries came since the last settled commit, which an update keeps as they are."""
 
 
 def decide(

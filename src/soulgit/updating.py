@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -80,8 +81,28 @@ def land(
     found = rereading.under_way(home, settling.wanted_persona(home, edited))
     _, revision = settling.apply(home, plan, by, edited, reason)
     return Settled(
-        "update", home.head().branch or "", revision, found.number if found else None, twice
+        "update",
+        home.head().branch or "",
+        revision,
+        found.number if found else None,
+        twice,
+        unread=_count_unread(home.repository, found) if found else 0,
     )
+
+
+def _count_unread(repository: Repository, found: Update) -> int:
+    """Count the entries of the landed branch that were not there when the reading began."""
+    merged = repository.commit(found.tip).tree
+    landed = repository.head().tip
+    trees = [repository.commit(landed).tree, merged] if landed else []
+    texts = [
+        Counter(item.entry.text for item in reading.readable(files, layout))
+        for files, layout in (
+            (personas.contents(repository, tree), personas.tree_layout(repository, tree))
+            for tree in trees
+        )
+    ]
+    return (texts[0] - texts[1]).total() if texts else 0
 
 
 @dataclass(frozen=True)

@@ -282,6 +282,8 @@ def tell(home: Any, done: Settled) -> None:
     output.note(f"settled by {done.decision}{shown}, on branch {done.branch}")
     if done.decision != "discard":
         output.note("sessions that run the old soul keep it; restart them to take on the new one")
+    if done.unread:
+        output.note(f"{done.unread} entries came or changed meanwhile and were not read")
     for text in done.kept_twice:
         output.note(f"kept twice, for it was changed on both sides: {text}")
     _tell_token(done.token)
