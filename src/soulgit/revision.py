@@ -302,6 +302,11 @@ def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
         landing.put_file(ground, path, data)
 
 
+def waits(home: Home) -> bool:
+    """Whether a persona edit waits for a decision, so that no memory may be written."""
+    return gate(home.repository, home.head(), home.look(), Hand()) == "closed"
+
+
 def gate(repository: Repository, head: Head, working: Working, hand: Hand) -> Gate:
     """Return whether a persona edit waits for a person's decision.
 

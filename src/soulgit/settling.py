@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from soulgit import adoption, disk, freeze, guards, landing, personas, rereading, souls
+from soulgit import adoption, disk, freeze, guards, landing, personas, rereading
 from soulgit.adoption import Hand, Step
 from soulgit.core import (
     branches,
@@ -30,7 +30,7 @@ from soulgit.git.values import BRANCHES, EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 from soulgit.history import FileChange, changes
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
-from soulgit.revision import revise, writable_head
+from soulgit.revision import revise, waits, writable_head
 
 Edited = Mapping[str, bytes | None]
 """Persona files as they shall be, by name."""
@@ -191,9 +191,7 @@ def is_persona_edit(home: Home, name: str, data: bytes) -> bool:
 
 def is_pending(home: AnyHome) -> bool:
     """Whether a persona edit waits for a decision."""
-    home = as_home(home)
-    head, working = home.head(), home.look()
-    return souls.is_gated(home, head, working)
+    return waits(as_home(home))
 
 
 def apply(

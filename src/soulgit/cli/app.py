@@ -26,7 +26,7 @@ VERBS: dict[str, dict[str, str]] = {
         "compose": "soul",
         "persona": "soul",
         "traits": "soul",
-        "edit": "soul",
+        "edit": "edit",
         "lint": "soul",
     },
     "memory": {"memory": "memory", "capture": "memory", "sear": "memory", "unsear": "memory"},

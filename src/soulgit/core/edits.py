@@ -160,7 +160,9 @@ def _canonical(source: str, layout: Layout) -> str:
 
 def _notes_on_add(current: str, text: str, layout: Layout) -> tuple[str, ...]:
     notes = []
-    if any(entry.plain == text.strip() for entry in entries.split(current, layout)):
+    # Splitting a long file costs as much as writing it, so it is done only where it can tell.
+    is_there = text.strip().split("\n", 1)[0].rstrip("\r") in current
+    if is_there and any(e.plain == text.strip() for e in entries.split(current, layout)):
         notes.append("the same entry is already there; it is now there twice")
     if layout.delimiter is None and (inside := entries.ends_open(current)):
         notes.append(f"the file ends inside a {inside} that is not closed; the entry is in it")

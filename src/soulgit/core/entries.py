@@ -56,6 +56,8 @@ def ends_open(source: str) -> str | None:
     """Return "fence" or "comment" where a file ends inside one that is not closed."""
     if source.rfind("<!--") > source.rfind("-->"):
         return "comment"
+    if "```" not in source and "~~~" not in source:
+        return None
     fence = None
     for line in _lines(source):
         fence = _next_fence(fence, source[line.start : line.end])
