@@ -578,4 +578,5 @@ def test_the_token_is_nowhere_but_where_it_was_shown(shell: Shell, ava: Git) -> 
         "working files": any(raw in data for data in on_disk(ava).values()),
         "the git directory": raw in everything(ava),
     }
-    assert [place for place, holds_it in places.items() if holds_it] == []
+    leaks = [done for done in told if raw in done.out or word in done.err]
+    assert ([place for place, holds_it in places.items() if holds_it], leaks) == ([], [])

@@ -113,7 +113,7 @@ def preview(home: AnyHome, decision: settlement.Decision, *, name: str | None = 
 
 
 def persona_changes(home: AnyHome) -> list[FileChange]:
-    """Return how the pending persona differs from the settled one, by file."""
+    """Return how the pending persona differs from the settled one, by file, no token shown."""
     home = as_home(home)
     repository, tip = home.repository, home.head().tip
     if tip is None:
@@ -121,7 +121,16 @@ def persona_changes(home: AnyHome) -> list[FileChange]:
     settled_tree = repository.commit(personas.settled(repository, tip)[0]).tree
     before = personas.contents(repository, settled_tree)
     after = wanted_persona(home, None)
-    return [change for change in changes(before, after) if change.name in PERSONA_NAMES]
+    values = soulfile.frontmatter_values(composition.decode(after.get("SOUL.md", b"")))
+
+    def shown(text: str | None) -> str | None:
+        return None if text is None else tokens.masked(values, text)
+
+    return [
+        replace(change, before=shown(change.before), after=shown(change.after))
+        for change in changes(before, after)
+        if change.name in PERSONA_NAMES
+    ]
 
 
 @dataclass(frozen=True)
