@@ -12,6 +12,7 @@ from soulgit import disk, freeze, homes, memory, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
 from soulgit.home import AnyHome, Home, as_home
+from soulgit.revision import waits
 
 _OLD_LOCK_SECONDS = 60
 _NESTED_DEPTH = 3
@@ -98,17 +99,16 @@ def _lint(home: Home) -> Iterator[Trouble]:
 def _frozen(home: Home) -> Iterator[Trouble]:
     frozen = freeze.state(home.repository)
     if frozen is not None:
-        why = f": {frozen.reason}" if frozen.reason else ""
         yield Trouble(
             "frozen",
             "wrong",
-            f"frozen since {frozen.time.iso()} by {frozen.by.name}{why}",
+            f"frozen {frozen.told()}",
             "`soulgit thaw HOME` lets memory be written again",
         )
 
 
 def _pending(home: Home) -> Iterator[Trouble]:
-    if souls.is_gated(home, home.head(), home.look()):
+    if waits(home):
         yield Trouble(
             "pending", "wrong", "a persona edit is not settled", "`soulgit settle HOME` decides"
         )

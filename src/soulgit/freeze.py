@@ -32,6 +32,11 @@ class Freeze:
     time: Moment
     reason: str | None
 
+    def told(self) -> str:
+        """Return it in words, like `since … by Ann: it writes nonsense`."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"since {self.time.iso()} by {self.by.name}{why}"
+
 
 def freeze(repository: Repository, by: Identity, when: Moment, reason: str | None) -> bool:
     """Freeze a home; return False where it is frozen already, for the first freeze stands."""
@@ -71,10 +76,7 @@ def refuse_frozen(repository: Repository) -> None:
     """Raise HomeFrozen while a home is frozen."""
     frozen = state(repository)
     if frozen is not None:
-        why = f": {frozen.reason}" if frozen.reason else ""
-        raise HomeFrozen(
-            f"{repository.path} is frozen since {frozen.time.iso()} by {frozen.by.name}{why}"
-        )
+        raise HomeFrozen(f"{repository.path} is frozen {frozen.told()}")
 
 
 def _discard_left_lock(repository: Repository) -> None:

@@ -326,11 +326,8 @@ def _file_state(ground: Ground, path: str, old: str | None, new: str | None) -> 
 
 
 def _blob_id(root: str, path: str) -> str | None:
-    try:
-        with open(os.path.join(root, path), "rb") as file:
-            return Repository.hash_blob(file.read())
-    except OSError:
-        return None
+    data = disk.read_raw(root, path)
+    return None if data is None else Repository.hash_blob(data)
 
 
 def _rewrite(ground: Ground, files: dict[str, str | None]) -> None:

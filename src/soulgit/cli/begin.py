@@ -101,9 +101,7 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
         output.line("pending   the persona was edited and is not settled:")
         output.lines(diff_lines(settling.persona_changes(opened)))
     if state.frozen:
-        why = f": {state.frozen.reason}" if state.frozen.reason else ""
-        when = f"since {state.frozen.time.iso()} by {state.frozen.by.name}"
-        output.line(f"frozen    {when}{why} (in this clone)")
+        output.line(f"frozen    {state.frozen.told()} (in this clone)")
     for text in state.seared_changed:
         output.line(f"seared    changed or dropped by hand: {text}")
     if state.cut:
