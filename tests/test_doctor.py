@@ -109,7 +109,7 @@ def leave_scratch(git: Git) -> None:
 
 
 def die_before_the_files(git: Git) -> None:
-    killed(git.path, "import soulgit.landing; soulgit.landing._put_files = die")
+    killed(git.path, "import soulgit.landing; soulgit.landing.put_files = die")
 
 
 def die_before_the_refs(git: Git) -> None:

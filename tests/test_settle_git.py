@@ -317,7 +317,7 @@ MOVE = "soulgit.git.locking.RefLocks.move"
 STEPS = [
     Step("soulgit.intent.write", after=True),
     Step("soulgit.git.locking._lock", after=True),
-    Step("soulgit.landing._put_files", after=True),
+    Step("soulgit.landing.put_files", after=True),
     Step("soulgit.landing._put_index", after=True),
     Step(MOVE),
     Step(MOVE, after=True),
@@ -325,7 +325,8 @@ STEPS = [
 ]
 BETWEEN = [Step(MOVE, between=1), Step(MOVE, between=-1)]
 FORK_STEPS = [
-    *(Step("soulgit.landing.put_file", nth, after=True) for nth in (1, 2, 3)),
+    Step("soulgit.disk.replace", after=True),
+    *(Step("soulgit.disk.remove", nth, after=True) for nth in (1, 2)),
     Step("soulgit.git.locking._lock", 2, after=True),
     Step(MOVE, between=2),
     Step(MOVE, between=-2),
@@ -399,8 +400,8 @@ UPDATE_STEPS = [  # the begin and two batches, then the landing
     *(Step(MOVE, nth, after=after) for nth in (1, 2, 3) for after in (False, True)),
     Step("soulgit.intent.clear", 2),
     Step("soulgit.intent.write", 4, after=True),
-    Step("soulgit.landing._put_files", after=True, nth=4),
-    *(Step("soulgit.landing.put_file", nth, after=True) for nth in (1, 2)),
+    Step("soulgit.landing.put_files", after=True, nth=4),
+    *(Step("soulgit.disk.replace", nth, after=True) for nth in (1, 2)),
     Step("soulgit.landing._put_index", 4, after=True),
     Step(MOVE, 4),
     Step(MOVE, 4, after=True),
@@ -442,10 +443,10 @@ SIBLING_STEPS = [
     Step(MOVE),
     Step(MOVE, after=True),
     Step("soulgit.intent.clear"),
-    Step("soulgit.git.Repository.link_home"),
+    Step("soulgit.forking.link_home"),
     Step("soulgit.git.Repository._write_out"),
     Step("soulgit.git.Repository._write_out", after=True),
-    Step("soulgit.git.Repository.link_home", after=True),
+    Step("soulgit.forking.link_home", after=True),
 ]
 
 
@@ -790,7 +791,7 @@ def test_a_companion_at_home_elsewhere_is_refused_by_name(shell: Shell, ava: Git
     assert is_pending(shell)
 
 
-@pytest.mark.parametrize("step", [Step(MOVE), Step("soulgit.landing._put_files", after=True)],
+@pytest.mark.parametrize("step", [Step(MOVE), Step("soulgit.landing.put_files", after=True)],
                          ids=str)  # fmt: skip
 @pytest.mark.parametrize(("victim", "next_one"), [("bo", "ava"), ("ava", "bo")])
 def test_a_dead_writer_is_healed_from_another_home(
@@ -805,7 +806,7 @@ def test_a_dead_writer_is_healed_from_another_home(
 
 
 FORKING = [
-    Step("soulgit.landing.put_file", 2, after=True),
+    Step("soulgit.disk.remove", after=True),
     Step(MOVE, between=1),
     Step(MOVE, between=-1),
 ]

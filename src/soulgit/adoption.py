@@ -99,40 +99,40 @@ def role_paths(repository: Repository, working: Working, head_tree: str | None) 
 
 
 def disk_entries(repository: Repository, working: Working, head_tree: str | None) -> Entries:
-    """Return what a tree would hold of the working files; absent but committed ones are None."""
+    """Return what a tree would hold of the working files; absent but committed ones are None.
+
+    A file's mode is the disk's, or HEAD's where git ignores modes.
+    """
+    ignores_modes = repository.setting("core.filemode") == "false"
     entries: Entries = dict.fromkeys(_committed_paths(repository, head_tree))
     for file in working.files.values():
         for path, target in file.links:
             data = target.encode("utf-8", "surrogateescape")
             entries[path] = TreeEntry(LINK_MODE, repository.hash_blob(data))
-        mode = file_mode(repository, file, head_tree)
+        is_executable = file.executable
+        if ignores_modes:
+            known = repository.entry(head_tree, file.path) if head_tree else None
+            is_executable = known is not None and known.mode == EXECUTABLE_MODE
+        mode = EXECUTABLE_MODE if is_executable else FILE_MODE
         entries[file.path] = TreeEntry(mode, repository.hash_blob(file.data))
     return entries
-
-
-def file_mode(repository: Repository, file: DiskFile, head_tree: str | None) -> int:
-    """Return the mode a file is committed with: the disk's, or HEAD's where git ignores modes."""
-    if repository.setting("core.filemode") == "false":
-        known = repository.entry(head_tree, file.path) if head_tree else None
-        return known.mode if known and known.mode == EXECUTABLE_MODE else FILE_MODE
-    return EXECUTABLE_MODE if file.executable else FILE_MODE
 
 
 def found_steps(
     repository: Repository,
     head_tree: str | None,
-    working: Working,
+    entries: Entries,
     staged: Mapping[str, TreeEntry],
     hand: Hand,
     aside: Container[str] = (),
 ) -> list[Step]:
     """Return a commit for what was staged and then changed again, and one for what is on disk.
 
-    Paths that are `aside` are left as they are, for a person must decide on them first.
+    `entries` is what the disk has at every path in question, None for nothing. Paths that
+    are `aside` are left as they are, for a person must decide on them first.
     """
     staged = {path: entry for path, entry in staged.items() if path not in aside}
-    found = dict.fromkeys(staged) | disk_entries(repository, working, head_tree)
-    found = {path: entry for path, entry in found.items() if path not in aside}
+    found = {path: entry for path, entry in entries.items() if path not in aside}
     head = _head_entries(repository, head_tree, found)
     index = {
         path: entry

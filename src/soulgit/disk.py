@@ -88,12 +88,34 @@ def unchanged(root: str, path: str, data: bytes | None) -> bool:
         return False
 
 
+def is_mount_point(path: str) -> bool:
+    """Whether a file is mounted where it stands, so that no other can take its place."""
+    if os.path.ismount(path):
+        return True
+    try:
+        with open("/proc/self/mountinfo", "rb") as table:
+            mounted = (line.split(b" ")[4] for line in table)
+            wanted = os.fsencode(os.path.realpath(path)).replace(b"\\", b"\\134")
+            return wanted.replace(b" ", b"\\040").replace(b"\n", b"\\012") in mounted
+    except OSError:
+        return False
+
+
+def have_same_content(one: str, other: str) -> bool:
+    """Whether two files are there and hold the same bytes."""
+    try:
+        with open(one, "rb") as first, open(other, "rb") as second:
+            return first.read() == second.read()
+    except OSError:
+        return False
+
+
 def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -> None:
     """Put bytes in a file's place whole, its mode and owner kept.
 
     `scratch` is a new file's path in the git directory. Where that lies on another file
     system the new file stands beside the old one for a moment, and where the file itself
-    is a mount point it is written in place.
+    is a mount point it is written in place. The caller syncs the directory.
     """
     full = os.path.join(root, path)
     with storage_faults(f"{path} cannot be written"):
@@ -105,17 +127,12 @@ def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -
                 raise
             beside = os.path.join(os.path.dirname(full), f".{os.path.basename(scratch)}")
             _replace_beside(beside, full, data, durable)
-        if durable:
-            sync_directory(os.path.dirname(full))
 
 
-def remove(root: str, path: str, *, durable: bool) -> None:
-    """Take a file away."""
-    full = os.path.join(root, path)
+def remove(root: str, path: str) -> None:
+    """Take a file away; the caller syncs the directory."""
     with storage_faults(f"{path} cannot be removed"):
-        os.unlink(full)
-        if durable:
-            sync_directory(os.path.dirname(full))
+        os.unlink(os.path.join(root, path))
 
 
 def refuse_write_protected(root: str, path: str) -> None:
@@ -128,17 +145,37 @@ def refuse_write_protected(root: str, path: str) -> None:
 
 
 def write(path: str, data: bytes, *, durable: bool) -> None:
-    """Write a file of soulgit's own in place."""
+    """Write a file in place, the new bytes over the old ones: never is it empty in between."""
     with storage_faults(f"{path} cannot be written"):
         is_new = not os.path.exists(path)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        with open(descriptor, "wb") as file:
-            file.write(data)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            _write_all(descriptor, data)
             if durable:
-                file.flush()
                 os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         if durable and is_new:
             sync_directory(os.path.dirname(path))
+
+
+def overwrite(path: str, data: bytes, *, durable: bool) -> None:
+    """Write over the beginning of a file of soulgit's own; what is behind it stays.
+
+    That is the cheapest write that can be synced, for neither blocks nor size change.
+    """
+    with storage_faults(f"{path} cannot be written"):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            write(path, data, durable=durable)
+            return
+        try:
+            os.pwrite(descriptor, data, 0)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def discard(path: str) -> None:
@@ -176,42 +213,44 @@ def is_dead_draft(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Kept:
-    """A file's old state, to be put back."""
+    """A file's old state, to be put back; without a link there was no file."""
 
     path: str
-    link: str
-    data: bytes | None
+    link: str | None
 
     def put_back(self) -> None:
         """Make the file what it was when it was kept."""
-        if unchanged("", self.path, self.data):
-            return
         with storage_faults(f"{self.path} cannot be put back"):
-            if self.data is None:
+            if self.link is None:
                 discard(self.path)
             elif not _same_file(self.link, self.path):
-                os.replace(self.link, self.path)
-            else:
-                write(self.path, self.data, durable=True)  # it was written in place
+                self._replace(self.link)
+
+    def _replace(self, link: str) -> None:
+        try:
+            os.replace(link, self.path)
+        except OSError as fault:  # a mount point, or on another file system
+            if fault.errno not in (errno.EXDEV, errno.EBUSY):
+                raise
+            with open(link, "rb") as file:
+                write(self.path, file.read(), durable=True)
 
     def forget(self) -> None:
         """Drop what was kept."""
-        discard(self.link)
+        if self.link is not None:
+            discard(self.link)
 
 
 def keep(path: str, link: str) -> Kept:
     """Keep a file's old state by a second link to it, or by a copy where links do not reach."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        return Kept(path, link, None)
     with storage_faults(f"{path} cannot be kept"):
         try:
             os.link(path, link)
+        except FileNotFoundError:
+            return Kept(path, None)
         except OSError:
             shutil.copy2(path, link)
-    return Kept(path, link, data)
+    return Kept(path, link)
 
 
 def read_raw(root: str, path: str) -> bytes | None:
@@ -244,6 +283,27 @@ def topmost_missing(path: str) -> str:
     return path
 
 
+def missing_parents(path: str) -> list[str]:
+    """Return the directories that get a new one in them when a path's own is made."""
+    parents = []
+    directory = os.path.dirname(os.path.abspath(path))
+    while not os.path.lexists(directory):
+        directory = os.path.dirname(directory)
+        parents.append(directory)
+    return parents
+
+
+def directories_of(path: str) -> list[str]:
+    """Return the directories of a relative path, from its own to the empty one at the top."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
+
+
+def nearest_directory(path: str) -> str:
+    """Return the innermost directory above a path that is there."""
+    return next(iter(missing_parents(path)[-1:]), os.path.dirname(path))
+
+
 @contextmanager
 def made_directory(path: str) -> Iterator[None]:
     """Make a directory and those above it; when what follows fails, take the empty ones away."""
@@ -254,6 +314,8 @@ def made_directory(path: str) -> Iterator[None]:
         above = os.path.dirname(above)
     with storage_faults(f"{path} cannot be made"):
         os.makedirs(path, exist_ok=True)
+        for directory in missing:
+            sync_directory(os.path.dirname(directory))
     try:
         yield
     except BaseException:
@@ -288,21 +350,19 @@ def sync_tree(root: str) -> None:
 
 
 @contextmanager
-def exclusive(lock: str, scratch: str, token: bytes, wait_seconds: float) -> Iterator[None]:
+def exclusive(lock: str, source: str, wait_seconds: float) -> Iterator[None]:
     """Hold a lock file as git does, by being the one who made it.
 
-    It holds `token` from its first moment, being a link to the file `scratch`, so that a
-    lock of a dead writer's is never mistaken for one of a living git's.
+    It is a link to the file `source` and so has its content from the first moment: a lock
+    of a dead writer's is never mistaken for one of a living git's.
     """
     deadline = time.monotonic() + wait_seconds
-    write(scratch, token, durable=False)
     with storage_faults(f"{lock} cannot be made"):
-        while not _link(scratch, lock):
+        while not _link(source, lock):
             if time.monotonic() >= deadline:
                 raise busy(lock)
             time.sleep(_POLL_SECONDS)
     try:
-        discard(scratch)
         yield
     finally:
         discard(lock)
@@ -354,16 +414,26 @@ def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:
     """Write a temporary file and rename it over the old one; it is gone afterwards."""
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with open(descriptor, "wb") as file:
-            file.write(data)
+        try:
+            _write_all(descriptor, data)
             _keep_mode(descriptor, full)
             if durable:
-                file.flush()
                 os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, full)
-    finally:
+    except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        raise
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """Write bytes at the beginning of a file and cut off what is behind them."""
+    done = 0
+    while done < len(data):
+        done += os.pwrite(descriptor, data[done:], done)
+    os.ftruncate(descriptor, len(data))
 
 
 def _replace_beside(beside: str, full: str, data: bytes, durable: bool) -> None:

@@ -12,6 +12,7 @@ from soulgit.core.layout import TARGETS
 from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, SoulgitError
 from soulgit.git import Repository
+from soulgit.git.linking import link_home, linked_dir
 from soulgit.git.values import BRANCHES
 from soulgit.home import AnyHome, Home, as_home
 
@@ -153,13 +154,18 @@ def _with_home(plan: landing.Plan, home: Home, directory: str, ref: str, tree: s
     """Return a plan that also makes a linked home, which is there before its branch is."""
     repository = home.repository
     place = os.path.abspath(directory)
-    git_dir = repository.linked_dir(place)
+    git_dir = linked_dir(repository, place)
+    parents = {
+        parent for made in (place, git_dir) for parent in disk.missing_parents(f"{made}/HEAD")
+    }
 
     def make() -> None:
-        repository.link_home(place, ref, tree)
+        link_home(repository, place, ref, tree)
         if home.durable:
-            disk.sync_tree(git_dir)
-            disk.sync_tree(place)
+            for made in (git_dir, place):
+                disk.sync_tree(made)
+            for parent in parents:
+                disk.sync_directory(parent)
 
     return replace(plan, made=(git_dir, disk.topmost_missing(place)), make=make)
 

@@ -8,7 +8,6 @@ Who froze and thawed, when and why, stays on a ref of its own.
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from dataclasses import dataclass
 
@@ -58,8 +57,6 @@ def thaw(repository: Repository, by: Identity, when: Moment, reason: str | None)
     commit_id = _record(repository, "thaw: memory goes on", by, when, reason)
     repository.delete_ref(REF)
     _remember(repository, commit_id, "soulgit: thaw")
-    with disk.storage_faults("the thaw cannot be synced"):
-        disk.sync_directory(os.path.join(repository.common_dir, "refs"))
     return True
 
 

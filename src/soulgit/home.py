@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from soulgit import adoption, disk, landing, personas
 from soulgit import freeze as freezes
@@ -19,6 +20,9 @@ from soulgit.errors import BusyError, HomeNotFound, NotAHome, SoulgitError
 from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
 from soulgit.landing import Ground
+
+if TYPE_CHECKING:
+    import filelock
 
 Clock = Callable[[], Moment]
 
@@ -47,6 +51,7 @@ class Home:
         self.durable = durable
         self._mutex = threading.RLock()
         self._repository: Repository | None = None
+        self._lock: filelock.BaseFileLock | None = None
 
     @classmethod
     def open(
@@ -71,7 +76,7 @@ class Home:
         disk.names(home.path)
         refuse_bare(home.path)
         if home.is_home:
-            home._repository = Repository.open(home.path)
+            home._repository = Repository.open(home.path, durable=durable)
         return home
 
     @property
@@ -83,12 +88,12 @@ class Home:
     def repository(self) -> Repository:
         """The home's repository; raises NotAHome where it has none."""
         if self._repository is None:
-            self._repository = Repository.open(self.path)
+            self._repository = Repository.open(self.path, durable=self.durable)
         return self._repository
 
     def forget_repository(self) -> None:
         """Forget a repository that was taken away again."""
-        self._repository = None
+        self._repository = self._lock = None
 
     @property
     def index_path(self) -> str:
@@ -134,14 +139,13 @@ class Home:
 
     def freeze(self, by: Identity, reason: str | None = None) -> bool:
         """Stop all writing of memory, without waiting; return False where it is stopped already."""
-        repository = Repository.open(self.path)  # its own, for a writer may hold the other
-        repository.set_durable(self.durable)
+        # One of its own, for a writer may hold the other.
+        repository = Repository.open(self.path, durable=self.durable)
         return freezes.freeze(repository, by, self.clock(), reason)
 
     def thaw(self, by: Identity, reason: str | None = None) -> bool:
         """Let memory be written again; return False where it was not stopped."""
         with self.reading() as repository:
-            repository.set_durable(self.durable)
             return freezes.thaw(repository, by, self.clock(), reason)
 
     def _soul_files(self) -> Iterator[bytes]:
@@ -203,15 +207,14 @@ class Home:
         path = os.path.join(ground.state_dir, "lock")
         wait = self.wait_seconds if wait_seconds is None else wait_seconds
         with self._mutex:
-            lock = filelock.FileLock(path, timeout=wait, poll_interval=_LOCK_POLL_SECONDS)
+            lock = self._lock = self._lock or filelock.FileLock(path)
             with disk.storage_faults(f"{path} cannot be used"):
                 self._make_state_dir(ground)
                 try:
-                    lock.acquire()
+                    lock.acquire(timeout=wait, poll_interval=_LOCK_POLL_SECONDS)
                 except filelock.Timeout as fault:
                     raise self._busy(path, ground) from fault
             try:
-                self.repository.set_durable(self.durable)
                 if freezes.state(self.repository) is None:
                     landing.heal(ground)
                 else:
@@ -227,6 +230,8 @@ class Home:
             raise NotAHome(f"the repository of {self.path} is gone", path=self.path)
         with contextlib.suppress(FileExistsError):
             os.mkdir(ground.state_dir)
+            if self.durable:
+                disk.sync_directory(ground.repository.common_dir)
 
     def _busy(self, path: str, ground: Ground) -> BusyError:
         intent = intents.read(ground.state_dir)

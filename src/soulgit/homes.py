@@ -227,7 +227,8 @@ def changed_by_hand(home: Home, working: Working) -> tuple[str, ...]:
         tip = repository.head().tip
         tree = repository.commit(tip).tree if tip else None
         staged = index_entries(home.index_path, adoption.role_paths(repository, working, tree))
-        steps = adoption.found_steps(repository, tree, working, staged, Hand())
+        entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, tree)
+        steps = adoption.found_steps(repository, tree, entries, staged, Hand())
     return tuple(line for step in steps for line in (step.record.text or "").splitlines())
 
 

@@ -7,15 +7,19 @@ its writer died, for a living one would hold the lock.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from soulgit import disk
 from soulgit.git import TreeEntry
 
 _FILE = "intent"
+_BLOCK_BYTES = 1_024
+"""The record is padded to whole blocks, so that the next one seldom changes the file's size."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +47,47 @@ class Intent:
     """Directories that are made for this write, and are nothing without it."""
 
 
+def path(directory: str) -> str:
+    """Return where the record lies; `index.lock` is a second link to it while a write goes on."""
+    return os.path.join(directory, _FILE)
+
+
 def write(directory: str, intent: Intent, *, durable: bool) -> None:
     """Write an intent down before the work begins."""
-    data = json.dumps(asdict(intent)).encode()
-    disk.write(os.path.join(directory, _FILE), data, durable=durable)
+    text = json.dumps(_values(intent)).encode()
+    data = b"%s %s\n" % (hashlib.sha256(text).hexdigest().encode(), text)
+    padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES)
+    disk.overwrite(path(directory), padded, durable=durable)
 
 
 def clear(directory: str) -> None:
     """Say that nothing is under way; not synced, for a finished intent changes nothing."""
-    disk.write(os.path.join(directory, _FILE), b"", durable=False)
+    disk.overwrite(path(directory), b"-", durable=False)
 
 
 def read(directory: str) -> Intent | None:
     """Return the intent that was not cleared.
 
-    None also for one that is no intent: it was cut in writing, and nothing else had begun.
+    None also for one that is none, as its checksum tells: it was cut in writing, and nothing
+    else had begun.
     """
     try:
-        with open(os.path.join(directory, _FILE), "rb") as file:
-            return _parse(json.loads(file.read()))
+        with open(path(directory), "rb") as file:
+            told, _, text = file.readline().rstrip(b"\n").partition(b" ")
+        is_whole = told == hashlib.sha256(text).hexdigest().encode()
+        return _parse(json.loads(text)) if is_whole else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _values(intent: Intent) -> dict[str, Any]:
+    """Return the fields as JSON has them; `asdict` would take longer than the sync."""
+    values = {field.name: getattr(intent, field.name) for field in fields(intent)}
+    values["index"] = {
+        path: [None if entry is None else [entry.mode, entry.id] for entry in pair]
+        for path, pair in intent.index.items()
+    }
+    return values
 
 
 def _parse(values: dict[str, Any]) -> Intent:
@@ -79,9 +103,10 @@ def _parse(values: dict[str, Any]) -> Intent:
 
 def written_at(directory: str) -> float:
     """Return when the intent was written, in seconds since 1970."""
-    return disk.modified_at(os.path.join(directory, _FILE)) or 0.0
+    return disk.modified_at(path(directory)) or 0.0
 
 
+@lru_cache(maxsize=1)
 def boot_id() -> str:
     """Return what tells this run of the machine from the one before a power cut."""
     try:
@@ -91,5 +116,5 @@ def boot_id() -> str:
         return ""
 
 
-def _entry(values: dict[str, Any] | None) -> TreeEntry | None:
-    return None if values is None else TreeEntry(**values)
+def _entry(values: list[Any] | None) -> TreeEntry | None:
+    return None if values is None else TreeEntry(*values)

@@ -20,6 +20,8 @@ lock, whose last holder is dead if its intent was not cleared:
   disk stays, and is captured as theirs;
 - an intent, all refs old, some files new and the others as before: likewise carried on; where
   a person has edited one of the others since, the new ones go back to what they were;
+- an intent, all refs old, a file that is a mount point, and so was written in place, half new
+  and half old: likewise;
 - an intent, all refs old, directories made for it: they go, being nothing without the refs;
 - an intent, some refs new: the decision was taken, and the other refs follow;
 - an intent, all refs new: only its clearing was missing.
@@ -30,7 +32,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from soulgit import disk
@@ -52,7 +54,7 @@ class Raced(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """All that one write changes: refs and files old and new, index entries, the reflog line.
+    """All that one write changes: refs, files and index entries, old and new; the reflog line.
 
     File contents are bytes, None for an absent file, by path within the home.
     """
@@ -61,7 +63,7 @@ class Plan:
     message: str
     actor: Identity
     files: dict[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
-    index: dict[str, TreeEntry | None] = field(default_factory=dict)
+    index: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = field(default_factory=dict)
     head: tuple[str | None, str] | None = None
     """The refs that HEAD names before and after, where it moves to another branch."""
 
@@ -106,14 +108,15 @@ def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
     intent = _intent(ground, plan)
     intents.write(ground.state_dir, intent, durable=ground.durable)
     try:
-        with _locks(ground, plan, intent.token) as refs:
+        with _locks(ground, plan) as refs:
             if not still() or not _refs_stand(ground.repository, plan):
                 raise Raced
             with _taken_back_on_failure(ground, plan):
                 if plan.make is not None:
                     plan.make()
-                _put_files(ground, plan)
+                put_files(ground, {path: new for path, (_, new) in plan.files.items()})
                 _put_index(ground, plan)
+                sync_directories(ground, plan.files)
                 refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
     finally:
         if not _is_half_decided(ground.repository, plan):
@@ -136,10 +139,14 @@ def heal(ground: Ground) -> bool:
         theirs, intent = ground, replace(intent, files={}, index={}, head=None)
     _remove_dead_locks(theirs, intent)
     states = {path: _file_state(theirs, path, *ids) for path, ids in intent.files.items()}
-    if any(_moved(theirs.repository, intent)) or set(states.values()) in ({"new"}, {"new", "old"}):
-        _carry_on(theirs, intent, [path for path, state in states.items() if state == "old"])
+    found = set(states.values())
+    is_begun = bool(found & {"new", "torn"})
+    if any(_moved(theirs.repository, intent)) or (is_begun and "other" not in found):
+        waiting = [path for path, state in states.items() if state in ("old", "torn")]
+        _carry_on(theirs, intent, waiting)
     else:  # nothing of it, or a person has edited another file since: back to before
-        _rewrite(theirs, {p: intent.files[p][0] for p, s in states.items() if s == "new"})
+        begun = [path for path, state in states.items() if state in ("new", "torn")]
+        _rewrite(theirs, {path: intent.files[path][0] for path in begun})
         _take_back_index(theirs, intent)
         for path in intent.made:
             disk.discard_tree(path)
@@ -148,8 +155,13 @@ def heal(ground: Ground) -> bool:
 
 
 def sweep(ground: Ground) -> None:
-    """Take away the temporary files of dead writers, in the git directory and in the home."""
+    """Take away the temporary files of dead writers, in the git directory and in the home.
+
+    Whoever holds the writer lock then has an empty directory for its own.
+    """
     scratch = os.path.join(ground.state_dir, "scratch")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(scratch)
     leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]
     for directory, found in ((scratch, disk.names(scratch)), (ground.root, leftover)):
         for name in found:
@@ -167,7 +179,7 @@ def _ground_of(ground: Ground, intent: Intent) -> Ground | None:
         is_main = git_dir == os.path.normpath(common)
         place = common if is_main else disk.read_line(os.path.join(git_dir, "gitdir"))
         root = os.path.dirname(place)
-        repository = Repository.open(root)
+        repository = Repository.open(root, durable=ground.durable)
     except SoulgitError:
         return None
     return replace(ground, root=root, index_path=index_path, repository=repository)
@@ -177,13 +189,13 @@ def _take_back_index(ground: Ground, intent: Intent) -> None:
     """Give index entries that a dead writer put in place the values they had before."""
     present = index_entries(ground.index_path, intent.index)
     changed = {
-        path: old
+        path: (new, old)
         for path, (old, new) in intent.index.items()
         if old != new and present.get(path) == new
     }
     if changed:
         plan = Plan({}, intent.message, UNKNOWN, index=changed)
-        with _locks(ground, plan, intent.token):
+        with _locks(ground, plan):
             _put_index(ground, plan)
 
 
@@ -191,15 +203,14 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
     def blob_id(data: bytes | None) -> str | None:
         return None if data is None else ground.repository.hash_blob(data)
 
-    before = index_entries(ground.index_path, plan.index)
     return Intent(
-        token=f"soulgit {os.getpid()} {time.time_ns()}",
+        token=f"{os.getpid()}-{time.time_ns()}",
         pid=os.getpid(),
         boot=intents.boot_id(),
         git_dir=os.path.relpath(ground.repository.git_dir, ground.repository.common_dir),
         refs=plan.refs,
         files={path: (blob_id(old), blob_id(new)) for path, (old, new) in plan.files.items()},
-        index={path: (before.get(path), entry) for path, entry in plan.index.items()},
+        index=plan.index,
         message=plan.message,
         head=plan.head,
         made=plan.made,
@@ -207,10 +218,10 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
 
 
 @contextlib.contextmanager
-def _locks(ground: Ground, plan: Plan, token: str) -> Iterator[RefLocks]:
+def _locks(ground: Ground, plan: Plan) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
-        disk.exclusive(ground.index_path + ".lock", _scratch(ground, "held"), token.encode(), wait),
+        disk.exclusive(ground.index_path + ".lock", intents.path(ground.state_dir), wait),
         locked_refs(ground.repository, _locked_names(plan), plan.actor, wait) as refs,
     ):
         yield refs
@@ -263,46 +274,53 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
             old.forget()
 
 
-def _put_files(ground: Ground, plan: Plan) -> None:
-    for path, (_, data) in plan.files.items():
-        put_file(ground, path, data)
+def put_files(ground: Ground, files: Mapping[str, bytes | None]) -> None:
+    """Put files in place whole, or take them away; the caller holds the writer lock.
 
-
-def put_file(ground: Ground, path: str, data: bytes | None) -> None:
-    """Put a file in place whole, or take it away; the caller holds the writer lock."""
-    if data is None:
-        disk.remove(ground.root, path, durable=ground.durable)
-    else:
-        scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
-        disk.replace(ground.root, path, data, scratch, durable=ground.durable)
+    Their names are on the disk only after `sync_directories`.
+    """
+    for path, data in files.items():
+        if data is None:
+            disk.remove(ground.root, path)
+        else:
+            scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
+            disk.replace(ground.root, path, data, scratch, durable=ground.durable)
 
 
 def _put_index(ground: Ground, plan: Plan) -> None:
     draft = _scratch(ground, "index")
-    if not prepare_index(ground.index_path, plan.index, draft):
+    wanted = {path: new for path, (_, new) in plan.index.items()}
+    if not prepare_index(ground.index_path, wanted, draft):
         disk.discard(draft)
         return
     with disk.storage_faults(f"{ground.index_path} cannot be written"):
         if ground.durable:
             disk.sync(draft)
         os.replace(draft, ground.index_path)
-        if ground.durable:
-            disk.sync_directory(os.path.dirname(ground.index_path))
+
+
+def sync_directories(ground: Ground, paths: Iterable[str]) -> None:
+    """Bring the names of files, and the index's, to the disk, all after the last rename.
+
+    One after the other they cost little more than the first alone.
+    """
+    if ground.durable:
+        within = {part for path in paths for part in disk.directories_of(path)}
+        full = [os.path.join(ground.root, directory) for directory in sorted(within)]
+        with disk.storage_faults(f"{ground.root} cannot be synced"):
+            for directory in [*full, os.path.dirname(ground.index_path)]:
+                disk.sync_directory(directory)
 
 
 def _scratch(ground: Ground, name: str) -> str:
     """Return a path for a temporary file; under the writer lock it is nobody else's."""
-    directory = os.path.join(ground.state_dir, "scratch")
-    os.makedirs(directory, exist_ok=True)
-    path = os.path.join(directory, name)
-    disk.discard(path)
-    return path
+    return os.path.join(ground.state_dir, "scratch", name)
 
 
 def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
-    """Remove a dead writer's locks: its own by their token, libgit2's by content and age."""
+    """Remove a dead writer's locks: its own by their content, libgit2's by content and age."""
     index_lock = ground.index_path + ".lock"
-    if disk.unchanged("", index_lock, intent.token.encode()):
+    if disk.have_same_content(index_lock, intents.path(ground.state_dir)):
         disk.discard(index_lock)
     began = intents.written_at(ground.state_dir)
     held = {name: new for name, (_, new) in intent.refs.items()}
@@ -320,21 +338,33 @@ def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
 
 
 def _file_state(ground: Ground, path: str, old: str | None, new: str | None) -> str:
-    """Return whether a file is as it was to become, as it was before, or neither."""
-    present = _blob_id(ground.root, path)
-    return "new" if present == new else "old" if present == old else "other"
+    """Return whether a file is as it was to become, as it was before, torn, or another."""
+    data = disk.read_raw(ground.root, path)
+    present = None if data is None else Repository.hash_blob(data)
+    if present == new:
+        return "new"
+    if present == old:
+        return "old"
+    is_in_place = disk.is_mount_point(os.path.join(ground.root, path))
+    return "torn" if is_in_place and _is_torn(ground, data or b"", old, new) else "other"
 
 
-def _blob_id(root: str, path: str) -> str | None:
-    data = disk.read_raw(root, path)
-    return None if data is None else Repository.hash_blob(data)
+def _is_torn(ground: Ground, data: bytes, old: str | None, new: str | None) -> bool:
+    """Whether bytes begin as the new file and end as the old one, as a cut write leaves them."""
+    if new is None:
+        return False
+    before = b"" if old is None else ground.repository.blob(old)
+    after = ground.repository.blob(new)
+    pairs = enumerate(zip(data, after, strict=False))
+    shared = next((at for at, (one, other) in pairs if one != other), min(len(data), len(after)))
+    return data[shared:] == before[shared:]
 
 
 def _rewrite(ground: Ground, files: dict[str, str | None]) -> None:
     """Give files the bytes of blobs (None: take them away)."""
-    for path, blob_id in files.items():
-        data = None if blob_id is None else ground.repository.blob(blob_id)
-        put_file(ground, path, data)
+    blob = ground.repository.blob
+    put_files(ground, {path: None if name is None else blob(name) for path, name in files.items()})
+    sync_directories(ground, files)
 
 
 def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
@@ -347,7 +377,7 @@ def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
         message=intent.message,
         actor=UNKNOWN,
         index={
-            path: new
+            path: (old, new)
             for path, (old, new) in intent.index.items()
             if present.get(path) == old and old != new
         },
@@ -356,9 +386,10 @@ def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
     if not (plan.refs or plan.index or plan.head or waiting_files):
         return
     try:
-        with _locks(ground, plan, intent.token) as refs:
+        with _locks(ground, plan) as refs:
             _rewrite(ground, {path: intent.files[path][1] for path in waiting_files})
             _put_index(ground, plan)
+            sync_directories(ground, ())
             refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
     except RefusedError as fault:
         raise RepositoryRefused(

@@ -178,9 +178,10 @@ def is_pending(repository: Repository, tip: str | None, files: Mapping[str, byte
     """Whether the persona in some files, or at the tip, is not the settled one."""
     if tip is None:
         return False
-    digest = settled_digest(repository, tip)
-    at_tip = tree_digest(repository, repository.commit(tip).tree)
-    return not persona.digest(files) == at_tip == digest
+    settled_at, digest = settled(repository, tip)
+    if settled_at != tip and tree_digest(repository, repository.commit(tip).tree) != digest:
+        return True
+    return persona.digest(files) != digest
 
 
 def archived_by(repository: Repository, branch: str) -> str | None:

@@ -209,7 +209,8 @@ def _revise_once(
 
     def still() -> bool:
         now = index_entries(home.index_path, work.staged.keys() | work.entries.keys())
-        return (home.repository.head(), home.look(), now) == (head, working, work.staged)
+        looked = adoption.look(home.path)
+        return (home.repository.head(), looked, now) == (head, working, work.staged)
 
     landing.land(ground, plan, still)
     return refs[head.ref or ""][1]
@@ -236,7 +237,7 @@ def _work_out(
     if draft is not None and draft.beneath:
         return _Work(own, staged, _unstaged(repository, head_tree, staged, made))
     aside = _aside(repository, head_tree, working, staged, entries, state)
-    steps = adoption.found_steps(repository, head_tree, working, staged, hand, aside)
+    steps = adoption.found_steps(repository, head_tree, entries, staged, hand, aside)
     adoption.write_blobs(repository, working, {path for step in steps for path in step.entries})
     if state == "settles itself" and not any("SOUL.md" in step.entries for step in steps):
         steps.append(adoption.settling_step(hand))
@@ -283,7 +284,8 @@ def _plan(
     for path in files:
         disk.refuse_write_protected(home.path, path)
     last = work.steps[-1]
-    return Plan(refs, f"soulgit: {last.record.action}", last.author, files, work.entries)
+    index = {path: (work.staged.get(path), entry) for path, entry in work.entries.items()}
+    return Plan(refs, f"soulgit: {last.record.action}", last.author, files, index)
 
 
 def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
@@ -299,7 +301,8 @@ def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
             raise EditRefused(f"{name} was changed meanwhile, so it was not saved")
         path = working.real_path(name)
         disk.refuse_write_protected(home.path, path)
-        landing.put_file(ground, path, data)
+        landing.put_files(ground, {path: data})
+        landing.sync_directories(ground, [path])
 
 
 def waits(home: Home) -> bool:

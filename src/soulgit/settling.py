@@ -295,7 +295,7 @@ def _carry_out(home: Home, ground: landing.Ground, head: Head, plan: Plan, by: I
             message=f"soulgit: {plan.decision}",
             actor=by,
             files=files,
-            index=index,
+            index={path: (staged.get(path), entry) for path, entry in index.items()},
             head=(repository.head_target(), plan.head) if plan.head else None,
         ),
         still,

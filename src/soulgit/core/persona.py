@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from soulgit.core import composition, soulfile
 from soulgit.core.layout import PERSONA_NAMES
@@ -20,9 +21,14 @@ def digest(files: Mapping[str, bytes]) -> str:
     """
     state = hashlib.sha256()
     for name in PERSONA_NAMES:
-        text = composition.body(name, files.get(name, b""), limit_bytes=None)
-        state.update(f"{name}\0{_normal(text)}\0".encode())
+        state.update(_digested(name, files.get(name, b"")))
     return state.hexdigest()
+
+
+@lru_cache(maxsize=32)
+def _digested(name: str, data: bytes) -> bytes:
+    text = composition.body(name, data, limit_bytes=None)
+    return f"{name}\0{_normal(text)}\0".encode()
 
 
 def companion_name(soul: bytes | None) -> str | None:

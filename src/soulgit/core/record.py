@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 Action = Literal[
@@ -74,6 +75,7 @@ def build(record: Record) -> str:
     return "\n\n".join(paragraphs) + "\n"
 
 
+@lru_cache(maxsize=256)
 def parse(message: str) -> Record:
     """Return the record that a commit message holds; one of another's making has only a subject."""
     head, _, last = message.rstrip("\n").rpartition("\n\n")

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 _FENCE = re.compile(r"^\+\+\+[ \t]*\r?$", re.MULTILINE)
@@ -62,6 +63,11 @@ def find_frontmatter(text: str) -> Frontmatter | None:
 
 def frontmatter_values(text: str) -> dict[str, Any]:
     """Return the keys of a text's frontmatter; none where it is absent or broken."""
+    return dict(_frontmatter_values(text))
+
+
+@lru_cache(maxsize=32)
+def _frontmatter_values(text: str) -> dict[str, Any]:
     found = find_frontmatter(text)
     if found is None or found.fault is not None:
         return {}

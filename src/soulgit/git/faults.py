@@ -19,13 +19,20 @@ _STORAGE = ("No space left", "Read-only file system", "Permission denied", "Inpu
 _CONFIG = re.compile(r"failed to parse config file: (?P<what>.*) \(in (?P<file>.*):(?P<line>\d+)\)")
 
 
-@contextmanager
-def translated(path: str) -> Iterator[None]:
+class translated:  # noqa: N801  # it is called like the function that it was, only a hundred times
     """Raise what pygit2 raises within as an error of soulgit about the repository at `path`."""
-    try:
-        yield
-    except (pygit2.GitError, LookupError, ValueError, OSError) as fault:
-        raise translate(fault, path) from fault
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        if isinstance(fault, (pygit2.GitError, LookupError, ValueError, OSError)):
+            raise translate(fault, self._path) from fault
 
 
 def translate(fault: Exception, path: str) -> SoulgitError:

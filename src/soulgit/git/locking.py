@@ -20,13 +20,16 @@ _POLL_SECONDS = 0.005
 class RefLocks:
     """Refs that are locked; `move` gives them their new commits at once and lets go."""
 
-    def __init__(self, transaction: pygit2.transaction.ReferenceTransaction, path: str) -> None:
+    def __init__(
+        self, transaction: pygit2.transaction.ReferenceTransaction, repository: Repository
+    ) -> None:
         self._transaction = transaction
-        self._path = path
+        self._repository = repository
 
     def move(self, targets: Mapping[str, str], message: str, head: str | None = None) -> None:
         """Give each ref its commit, and HEAD its branch; `message` goes to the reflogs."""
-        with translated(self._path):
+        self._repository.sync_objects()
+        with self._repository.names_synced(*targets), translated(self._repository.path):
             if head is not None:
                 self._transaction.set_symbolic_target("HEAD", head, message=message)
             for name, commit_id in targets.items():
@@ -45,9 +48,10 @@ def locked_refs(
         transaction = handle.transaction()
     deadline = time.monotonic() + wait_seconds
     try:
-        for name in names:
-            _lock(repository, transaction, name, deadline)
-        yield RefLocks(transaction, repository.path)
+        with repository.names_synced(*names):  # a lock makes the directory that it needs
+            for name in names:
+                _lock(repository, transaction, name, deadline)
+        yield RefLocks(transaction, repository)
     finally:
         # As if it had failed, for else it would commit again, and that corrupts memory.
         transaction.__exit__(BaseException, None, None)

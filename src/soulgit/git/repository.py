@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import pygit2
-from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, RepositoryState, SortMode
+from pygit2.enums import FileMode, ObjectType, RepositoryState, SortMode
 
 from soulgit.core.actor import Identity, Moment
 from soulgit.core.links import Resolved, resolve
+from soulgit.disk import nearest_directory, storage_faults, sync_directory
 from soulgit.errors import ConflictPending, NotAHome, ObjectMissing, RepositoryRefused, UnsafeFile
+from soulgit.git import durability
 from soulgit.git.faults import translated
 from soulgit.git.values import LINK_MODE, Commit, Head, TreeEntry
 
@@ -32,12 +35,6 @@ _IN_PROGRESS = {
 }
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def refuse_bare(path: str) -> None:
     """Raise RepositoryRefused for a directory that is itself a git directory."""
     if os.path.isfile(os.path.join(path, "HEAD")) and os.path.isdir(os.path.join(path, "objects")):
@@ -47,27 +44,49 @@ def refuse_bare(path: str) -> None:
         )
 
 
+_FILE_MODES = (int(FileMode.BLOB), int(FileMode.BLOB_EXECUTABLE))
+
+_KEPT = 256
+"""How many objects an opened repository keeps: what an action reads, it reads several times."""
+
+_KEPT_BLOB_BYTES = 65_536
+
 _Kind = TypeVar("_Kind", pygit2.Commit, pygit2.Tree, pygit2.Blob)
+_Value = TypeVar("_Value")
+
+
+def _keep(kept: dict[str, _Value], object_id: str, value: _Value) -> None:
+    """Keep what an id names, which never changes; a full store begins anew."""
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[object_id] = value
 
 
 class Repository:
     """A repository opened exactly at a directory, never one further up."""
 
-    def __init__(self, handle: pygit2.Repository, path: str) -> None:
+    def __init__(self, handle: pygit2.Repository, path: str, durable: bool) -> None:
         self._handle = handle
         self.path = path
+        self._durable = durable
         self.git_dir = handle.path
+        self._commits: dict[str, Commit] = {}
+        self._trees: dict[str, pygit2.Tree] = {}
+        self._blobs: dict[str, bytes] = {}
 
     @classmethod
-    def open(cls, path: str) -> Repository:
-        """Open the repository of a directory; raises NotAHome where it has none of its own."""
+    def open(cls, path: str, *, durable: bool = True) -> Repository:
+        """Open the repository of a directory; raises NotAHome where it has none of its own.
+
+        With `durable`, what is written to it is on the disk when the writing call returns.
+        """
         refuse_bare(path)
         if not os.path.lexists(os.path.join(path, ".git")):
             raise NotAHome(f"{path} is not a home: it has no git repository of its own", path=path)
         with translated(path):
             # A partial clone is read like any other; what it lacks is missed one by one.
             pygit2.settings.set_extensions(["partialclone"])
-            handle = pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
+            handle = durability.opened(path, durable)
         workdir = handle.workdir
         if workdir is None:
             raise RepositoryRefused(
@@ -79,7 +98,7 @@ class Repository:
                 f"the repository of {path} keeps its working files elsewhere: {workdir}",
                 hint="use that directory; for a linked home that was moved, `git worktree repair`",
             )
-        return cls(handle, path)
+        return cls(handle, path, durable)
 
     @classmethod
     def create(cls, path: str) -> None:
@@ -92,11 +111,6 @@ class Repository:
         """Return the repository in whose working tree or git directory a directory lies, if any."""
         with translated(path):
             return pygit2.discover_repository(path)
-
-    @staticmethod
-    def set_durable(durable: bool) -> None:
-        """Say whether libgit2 syncs objects, refs and reflogs; it knows one setting a process."""
-        pygit2.settings.enable_fsync_gitdir(durable)
 
     @cached_property
     def common_dir(self) -> str:
@@ -156,7 +170,8 @@ class Repository:
 
     def create_ref(self, name: str, commit_id: str, message: str) -> bool:
         """Make a ref, for which no lock of soulgit's is needed; return False where it is there."""
-        with translated(self.path):
+        self.sync_objects()
+        with self.names_synced(name), translated(self.path):
             try:
                 self._handle.create_reference_direct(
                     name, pygit2.Oid(hex=commit_id), False, message=message
@@ -167,7 +182,8 @@ class Repository:
 
     def set_ref(self, name: str, commit_id: str, message: str) -> None:
         """Make a ref name a commit, whatever it named before."""
-        with translated(self.path):
+        self.sync_objects()
+        with self.names_synced(name), translated(self.path):
             self._handle.create_reference_direct(
                 name, pygit2.Oid(hex=commit_id), True, message=message
             )
@@ -177,6 +193,21 @@ class Repository:
         with translated(self.path):
             if name in self._handle.references:
                 self._handle.references.delete(name)
+        if self._durable:  # libgit2 does not sync a deletion, and takes empty directories along
+            with storage_faults(f"{name} cannot be synced"):
+                sync_directory(nearest_directory(os.path.join(self.common_dir, name)))
+
+    def sync_objects(self) -> None:
+        """Bring the names of new directories of objects to the disk, which libgit2 leaves out."""
+        if self._durable:
+            with storage_faults(f"the objects of {self.path} cannot be synced"):
+                sync_directory(os.path.join(self.common_dir, "objects"))
+
+    def names_synced(self, *names: str) -> contextlib.AbstractContextManager[None]:
+        """Bring the names of directories that refs and reflogs need to the disk, once made."""
+        logs = [os.path.join(self.git_dir, "logs", "HEAD")]
+        paths = [os.path.join(self.common_dir, place, n) for n in names for place in ("", "logs")]
+        return durability.names_synced(logs + paths, self._durable)
 
     def refs(self, prefix: str = "") -> Iterator[str]:
         """Yield the names of the refs that begin with `prefix`."""
@@ -199,6 +230,13 @@ class Repository:
 
     def commit(self, commit_id: str) -> Commit:
         """Return a commit by its full id."""
+        known = self._commits.get(commit_id)
+        if known is None:
+            known = self._read_commit(commit_id)
+            _keep(self._commits, commit_id, known)
+        return known
+
+    def _read_commit(self, commit_id: str) -> Commit:
         found = self._object(commit_id, pygit2.Commit)
         author = found.author
         name, email = (
@@ -239,6 +277,9 @@ class Repository:
 
     def read(self, tree_id: str, path: str) -> bytes | None:
         """Return the bytes at a path of a tree, links followed; None where nothing is there."""
+        found = None if "/" in path else self.entry(tree_id, path)
+        if found is not None and found.mode in _FILE_MODES:
+            return self.blob(found.id)
         resolved = self.follow(tree_id, path)
         entry = self.entry(tree_id, resolved.path)
         if entry is None:
@@ -247,15 +288,24 @@ class Repository:
                     f"{path} is a link to {resolved.links[-1][1]!r}, which is not there"
                 )
             return None
-        if entry.mode not in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
+        if entry.mode not in _FILE_MODES:
             raise UnsafeFile(f"{path} is no file in this revision")
         return self.blob(entry.id)
 
     def blob(self, blob_id: str) -> bytes:
         """Return the bytes of a blob."""
-        return self._object(blob_id, pygit2.Blob).data
+        known = self._blobs.get(blob_id)
+        if known is None:
+            known = self._object(blob_id, pygit2.Blob).data
+            self._keep_blob(blob_id, known)
+        return known
+
+    def _keep_blob(self, blob_id: str, data: bytes) -> None:
+        if len(data) <= _KEPT_BLOB_BYTES:
+            _keep(self._blobs, blob_id, data)
 
     @staticmethod
+    @functools.lru_cache(maxsize=16)  # the same few files are asked for again and again
     def hash_blob(data: bytes) -> str:
         """Return the id that bytes have as a blob, without storing them."""
         return str(pygit2.hash(data))
@@ -263,7 +313,9 @@ class Repository:
     def write_blob(self, data: bytes) -> str:
         """Store bytes as they are, no filter applied, and return their id."""
         with translated(self.path):
-            return str(self._handle.create_blob(data))
+            blob_id = str(self._handle.create_blob(data))
+        self._keep_blob(blob_id, data)
+        return blob_id
 
     def write_tree(self, base: str | None, changes: Mapping[str, TreeEntry | None]) -> str:
         """Store a tree that differs from `base` in some paths (None: gone) and return its id."""
@@ -301,47 +353,6 @@ class Repository:
                     [pygit2.Oid(hex=parent) for parent in parents],
                 )
             )
-
-    # Linked homes
-
-    def linked_dir(self, directory: str) -> str:
-        """Return the git directory that a linked home in a directory has, or would have."""
-        digest = self.hash_blob(os.path.abspath(directory).encode("utf-8", "surrogateescape"))
-        return os.path.join(self.common_dir, "worktrees", f"soulgit-{digest[:12]}")
-
-    def link_home(self, directory: str, ref: str, tree_id: str) -> None:
-        """Make a linked home of a branch, which need not be there yet, with a tree's bytes.
-
-        Nothing is filtered on the way: the files are the blobs.
-        """
-        git_dir = self.linked_dir(directory)
-        os.makedirs(git_dir)
-        os.makedirs(directory)
-        self._write_out(self._object(tree_id, pygit2.Tree), directory)
-        for name, text in (
-            ("HEAD", f"ref: {ref}"),
-            ("commondir", "../.."),
-            ("gitdir", os.path.join(os.path.abspath(directory), ".git")),
-        ):
-            Path(git_dir, name).write_text(text + "\n", encoding="utf-8")
-        with translated(self.path):
-            index = pygit2.Index(os.path.join(git_dir, "index"))
-            index.read_tree(self._object(tree_id, pygit2.Tree))
-            index.write()
-        Path(directory, ".git").write_text(f"gitdir: {git_dir}\n", encoding="utf-8")
-
-    def _write_out(self, tree: pygit2.Tree, directory: str) -> None:
-        for entry in tree:
-            path = os.path.join(directory, os.fsdecode(entry.raw_name or b""))
-            if entry.filemode == FileMode.TREE:
-                os.mkdir(path)
-                self._write_out(self._object(str(entry.id), pygit2.Tree), path)
-            elif entry.filemode == FileMode.LINK:
-                os.symlink(os.fsdecode(self.blob(str(entry.id))), path)
-            elif entry.filemode in (FileMode.BLOB, FileMode.BLOB_EXECUTABLE):
-                Path(path).write_bytes(self.blob(str(entry.id)))
-                if entry.filemode == FileMode.BLOB_EXECUTABLE:
-                    os.chmod(path, 0o777 & ~_umask())
 
     # Settings and attributes
 
@@ -383,10 +394,14 @@ class Repository:
         return None if found is None else str(found)
 
     def _object(self, object_id: str, kind: type[_Kind]) -> _Kind:
-        with translated(self.path):
-            found = self._handle.get(object_id)
+        found: pygit2.Object | None = self._trees.get(object_id)
         if found is None:
-            raise ObjectMissing(f"object {object_id[:12]} of {self.path} is not here")
+            with translated(self.path):
+                found = self._handle.get(object_id)
+            if found is None:
+                raise ObjectMissing(f"object {object_id[:12]} of {self.path} is not here")
+            if isinstance(found, pygit2.Tree):
+                _keep(self._trees, object_id, found)
         if not isinstance(found, kind):
             raise RepositoryRefused(f"object {object_id[:12]} of {self.path} is a {found.type_str}")
         return found

@@ -42,8 +42,8 @@ def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draf
     Whatever else the user staged stays staged. Returns False where nothing differs. The
     new index keeps the old one's time: by it git knows which files it must still compare.
     """
-    if os.path.exists(index_path):
-        shutil.copyfile(index_path, draft)
+    with contextlib.suppress(FileNotFoundError):
+        _begin_with(index_path, draft)
     with index_faults(index_path):
         index = _Index(draft)
         differs = False
@@ -61,6 +61,16 @@ def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draf
             index.write()
             _keep_time(index_path, draft)
     return differs
+
+
+def _begin_with(index_path: str, draft: str) -> None:
+    """Let a draft be the present index: another name of it, for libgit2 renames a new one there."""
+    try:
+        os.link(index_path, draft)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(index_path, draft)
 
 
 def _entry(index: pygit2.Index, path: str) -> TreeEntry | None:

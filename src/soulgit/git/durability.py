@@ -1,0 +1,50 @@
+"""What is on the disk when a call returns: how libgit2 is told to sync, and what it leaves out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+
+import pygit2
+from pygit2.enums import RepositoryOpenFlag
+
+from soulgit.disk import missing_parents, storage_faults, sync_directory
+
+_binding = threading.Lock()
+_is_any_durable = False
+
+
+def opened(path: str, durable: bool) -> pygit2.Repository:
+    """Open a repository whose refs, and objects, are synced or not.
+
+    libgit2 has one setting for the whole process. It reads it for refs when a repository's are
+    first read, so that is done here, and for objects at each write: once a durable repository
+    was opened all objects are synced, lest a home that is not durable weakens one that is.
+    """
+    global _is_any_durable
+    with _binding:
+        pygit2.settings.enable_fsync_gitdir(durable)
+        try:
+            handle = pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
+            with contextlib.suppress(pygit2.GitError, ValueError, OSError):
+                handle.references.get("HEAD")
+        finally:
+            _is_any_durable = _is_any_durable or durable
+            pygit2.settings.enable_fsync_gitdir(_is_any_durable)
+    return handle
+
+
+@contextlib.contextmanager
+def names_synced(paths: Sequence[str], durable: bool) -> Iterator[None]:
+    """Bring the names of directories that files need to the disk, once they are made.
+
+    libgit2 makes such directories and syncs what it puts into them, but not their own names.
+    """
+    parents = [parent for path in paths for parent in missing_parents(path)]
+    yield
+    if durable:
+        with storage_faults("the new directories of refs cannot be synced"):
+            for parent in filter(os.path.isdir, dict.fromkeys(parents)):
+                sync_directory(parent)
