@@ -1,4 +1,7 @@
-"""All checks: ruff's format and lint, mypy in strict mode, and pytest."""
+"""All checks: ruff's format and lint, mypy in strict mode, and pytest.
+
+`--slow` runs the slow ring alone: hundreds of kills, thousands of writes, every system call.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,23 @@ CHECKS = (
     ("ruff", "format", "--check", "."),
     ("ruff", "check", "."),
     ("mypy",),
-    ("pytest", "-q", "-n", "2"),
+    ("pytest", "-q", "-n", "2", "-m", "not slow"),
 )
+
+
+SLOW = ("pytest", "-q", "-n", "2", "-m", "slow")
 
 
 def main() -> int:
     root = Path(__file__).parent.parent
-    for check in CHECKS:
+    extra = [word for word in sys.argv[1:] if word != "--slow"]
+    for check in (SLOW,) if "--slow" in sys.argv else CHECKS:
         print("==", *check, flush=True)
-        code = subprocess.run([sys.executable, "-m", *check, *_extra(check)], cwd=root).returncode
+        words = [*check, *extra] if check[0] == "pytest" else check
+        code = subprocess.run([sys.executable, "-m", *words], cwd=root).returncode
         if code:
             return code
     return 0
-
-
-def _extra(check: tuple[str, ...]) -> list[str]:
-    """Hand this program's own arguments on to pytest."""
-    return sys.argv[1:] if check[0] == "pytest" else []
 
 
 if __name__ == "__main__":

@@ -71,12 +71,15 @@ class Hand:
     """Whether a person adopts what is there, a persona that nobody has settled too."""
 
 
-def look(root: str) -> Working:
-    """Read the bootstrap files of a directory, by their exact names."""
+def look(root: str, otherwise: Layout = layout.PLAIN) -> Working:
+    """Read the bootstrap files of a directory, by their exact names.
+
+    `otherwise` is the layout of one that has no memory file.
+    """
     there = set(disk.names(root))
     memory = disk.names(f"{root}/{layout.HERMES.memory_directory}") if "memories" in there else []
     there.update(layout.HERMES.memory_directory + name for name in memory)
-    found = layout.detect(there)
+    found = layout.detect(there, otherwise)
     files = {name: disk.read(root, path) for name, path in found.paths() if path in there}
     personas.refuse_shared({name: file.path for name, file in files.items()})
     return Working(found, files, other_case(there, found))
@@ -146,12 +149,10 @@ def found_steps(
     return steps
 
 
-def refuse_sparse(repository: Repository, working: Working) -> None:
+def refuse_sparse(repository: Repository, working: Working, head_tree: str | None) -> None:
     """Raise RepositoryRefused where a sparse checkout hides a bootstrap file: it is not deleted."""
     if repository.setting("core.sparsecheckout") != "true":
         return
-    tip = repository.head().tip
-    head_tree = repository.commit(tip).tree if tip else None
     there = {file.path for file in working.files.values()}
     there.update(path for file in working.files.values() for path, _ in file.links)
     for path in _committed_paths(repository, head_tree):

@@ -125,8 +125,7 @@ def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -
         except OSError as fault:
             if fault.errno not in (errno.EXDEV, errno.EBUSY):
                 raise
-            beside = os.path.join(os.path.dirname(full), f".{os.path.basename(scratch)}")
-            _replace_beside(beside, full, data, durable)
+            _replace_beside(_beside(full), full, data, durable)
 
 
 def remove(root: str, path: str) -> None:
@@ -434,6 +433,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
     while done < len(data):
         done += os.pwrite(descriptor, data[done:], done)
     os.ftruncate(descriptor, len(data))
+
+
+def _beside(full: str) -> str:
+    return os.path.join(os.path.dirname(full), f".{os.path.basename(full)}.soulgit")
+
+
+def discard_beside(full: str) -> None:
+    """Take away what a dead writer left beside a file that it was to replace."""
+    discard(_beside(full))
 
 
 def _replace_beside(beside: str, full: str, data: bytes, durable: bool) -> None:

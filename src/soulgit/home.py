@@ -16,6 +16,7 @@ from soulgit import intent as intents
 from soulgit.adoption import Working
 from soulgit.core import composition, soulfile, token
 from soulgit.core.actor import UNKNOWN, Identity, Moment
+from soulgit.core.layout import PLAIN
 from soulgit.errors import BusyError, HomeNotFound, NotAHome, SoulgitError
 from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
@@ -102,10 +103,15 @@ class Home:
 
     def look(self) -> Working:
         """Read the bootstrap files on disk; raises where a sparse checkout hides one."""
-        working = adoption.look(self.path)
-        if self.is_home:
-            with self.reading() as repository:
-                adoption.refuse_sparse(repository, working)
+        if not self.is_home:
+            return adoption.look(self.path)
+        with self.reading() as repository:
+            tip = repository.head().tip
+            tree = repository.commit(tip).tree if tip else None
+            # Whose memory files were all taken away still has the layout they had.
+            known = personas.tree_layout(repository, tree) if tree else PLAIN
+            working = adoption.look(self.path, known)
+            adoption.refuse_sparse(repository, working, tree)
         return working
 
     @contextmanager

@@ -138,6 +138,8 @@ def heal(ground: Ground) -> bool:
     if theirs is None:  # their home is gone, and with it its files, index and HEAD
         theirs, intent = ground, replace(intent, files={}, index={}, head=None)
     _remove_dead_locks(theirs, intent)
+    for path in intent.files:
+        disk.discard_beside(os.path.join(theirs.root, path))
     states = {path: _file_state(theirs, path, *ids) for path, ids in intent.files.items()}
     found = set(states.values())
     is_begun = bool(found & {"new", "torn"})
@@ -260,18 +262,30 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        moved = _moved(ground.repository, plan)
-        if all(moved):
+        if all(_moved(ground.repository, plan)):
             return  # the refs are there; only what libgit2 does after that has failed
-        if not any(moved):
-            for old in kept:
-                old.put_back()
-            for path in plan.made:
-                disk.discard_tree(path)
+        _take_back_refs(ground.repository, plan)
+        for old in kept:
+            old.put_back()
+        for path in plan.made:
+            disk.discard_tree(path)
         raise
     finally:
-        for old in kept:
-            old.forget()
+        with contextlib.suppress(SoulgitError):  # the next writer sweeps them away
+            for old in kept:
+                old.forget()
+
+
+def _take_back_refs(repository: Repository, plan: Plan) -> None:
+    """Give back what moved before the branch could; raises where that fails too.
+
+    Then the intent stays, and the next writer carries the decision on.
+    """
+    for name, (old, new) in plan.refs.items():
+        if repository.ref(name) == new and old is None:
+            repository.delete_ref(name)
+        elif repository.ref(name) == new and old is not None:
+            repository.set_ref(name, old, f"{plan.message}, taken back")
 
 
 def put_files(ground: Ground, files: Mapping[str, bytes | None]) -> None:
@@ -283,7 +297,7 @@ def put_files(ground: Ground, files: Mapping[str, bytes | None]) -> None:
         if data is None:
             disk.remove(ground.root, path)
         else:
-            scratch = _scratch(ground, os.path.basename(path) + ".soulgit")
+            scratch = _scratch(ground, os.path.basename(path))
             disk.replace(ground.root, path, data, scratch, durable=ground.durable)
 
 

@@ -209,7 +209,7 @@ def _revise_once(
 
     def still() -> bool:
         now = index_entries(home.index_path, work.staged.keys() | work.entries.keys())
-        looked = adoption.look(home.path)
+        looked = adoption.look(home.path, working.layout)
         return (home.repository.head(), looked, now) == (head, working, work.staged)
 
     landing.land(ground, plan, still)

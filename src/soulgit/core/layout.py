@@ -55,12 +55,15 @@ PLAIN = Layout("plain")
 HERMES = Layout("hermes", "memories/", HERMES_DELIMITER)
 
 
-def detect(paths: Container[str]) -> Layout:
-    """Return the layout of a directory or tree in which `paths` exist."""
+def detect(paths: Container[str], otherwise: Layout = PLAIN) -> Layout:
+    """Return the layout of a directory or tree in which `paths` exist.
+
+    Where no memory file is there it is `otherwise`.
+    """
     memory = _MEMORY_NAMES.values()
-    in_directory = any(HERMES.path(name) in paths for name in memory)
-    at_root = any(name in paths for name in memory)
-    return HERMES if in_directory and not at_root else PLAIN
+    if any(name in paths for name in memory):
+        return PLAIN
+    return HERMES if any(HERMES.path(name) in paths for name in memory) else otherwise
 
 
 def memory_name(target: Target) -> str:

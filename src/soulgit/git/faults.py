@@ -38,12 +38,14 @@ class translated:  # noqa: N801  # it is called like the function that it was, o
 def translate(fault: Exception, path: str) -> SoulgitError:
     """Return the error of soulgit that says what a fault of pygit2's means."""
     text = str(fault).removeprefix(f"{path}: ").strip("'")
+    if any(sign in text for sign in _STORAGE):
+        return StorageFailed(f"the repository at {path} cannot be used: {text}")
     for says, error in _MEANINGS:
         if says in text:
             return error(path, text)
     if isinstance(fault, LookupError):
         return ObjectMissing(f"an object of {path} is not here: {text}")
-    if any(sign in text for sign in _STORAGE) or isinstance(fault, OSError):
+    if isinstance(fault, OSError):
         return StorageFailed(f"the repository at {path} cannot be used: {text}")
     return RepositoryRefused(f"the repository at {path} cannot be used: {text}")
 
@@ -111,5 +113,6 @@ _MEANINGS = (
     ("extensions.objectformat", _object_format),
     ("failed to parse config file", _config),
     ("failed to lock file", _locked),
+    ("failed to create locked file", _locked),  # it was made between a look and the making
     ("Repository not found", _not_found),
 )

@@ -17,24 +17,31 @@ from soulgit.git.repository import Repository
 _POLL_SECONDS = 0.005
 
 
-class RefLocks:
-    """Refs that are locked; `move` gives them their new commits at once and lets go."""
+_Transaction = pygit2.transaction.ReferenceTransaction
 
-    def __init__(
-        self, transaction: pygit2.transaction.ReferenceTransaction, repository: Repository
-    ) -> None:
-        self._transaction = transaction
+
+class RefLocks:
+    """Refs that are locked; `move` gives them their new commits, in the order they were named.
+
+    Each has a transaction of its own, for libgit2 moves the refs of one in an order of its own.
+    """
+
+    def __init__(self, repository: Repository, transactions: Mapping[str, _Transaction]) -> None:
         self._repository = repository
+        self._transactions = transactions
 
     def move(self, targets: Mapping[str, str], message: str, head: str | None = None) -> None:
-        """Give each ref its commit, and HEAD its branch; `message` goes to the reflogs."""
+        """Give each ref its commit, and HEAD its branch last; `message` goes to the reflogs."""
         self._repository.sync_objects()
         with self._repository.names_synced(*targets), translated(self._repository.path):
-            if head is not None:
-                self._transaction.set_symbolic_target("HEAD", head, message=message)
             for name, commit_id in targets.items():
-                self._transaction.set_target(name, commit_id, message=message)
-            self._transaction.commit()
+                transaction = self._transactions[name]
+                transaction.set_target(name, commit_id, message=message)
+                transaction.commit()
+            if head is not None:
+                transaction = self._transactions["HEAD"]
+                transaction.set_symbolic_target("HEAD", head, message=message)
+                transaction.commit()
 
 
 @contextmanager
@@ -45,21 +52,22 @@ def locked_refs(
     handle = repository._handle
     with translated(repository.path):
         handle.set_ident(actor.name, actor.email)
-        transaction = handle.transaction()
+        transactions = {name: handle.transaction() for name in names}
     deadline = time.monotonic() + wait_seconds
     try:
         with repository.names_synced(*names):  # a lock makes the directory that it needs
-            for name in names:
+            for name, transaction in transactions.items():
                 _lock(repository, transaction, name, deadline)
-        yield RefLocks(transaction, repository)
+        yield RefLocks(repository, transactions)
     finally:
-        # As if it had failed, for else it would commit again, and that corrupts memory.
-        transaction.__exit__(BaseException, None, None)
+        for transaction in transactions.values():
+            # As if it had failed, for else it would commit again, and that corrupts memory.
+            transaction.__exit__(BaseException, None, None)
 
 
 def _lock(
     repository: Repository,
-    transaction: pygit2.transaction.ReferenceTransaction,
+    transaction: _Transaction,
     name: str,
     deadline: float,
 ) -> None:
