@@ -21,6 +21,7 @@ RANKS = {
     "git": 3,
     "intent": 4,
     "landing": 4,
+    "growth": 4,
     "personas": 4,
     "freeze": 4,
     "guards": 4,

@@ -275,6 +275,14 @@ def modified_at(path: str) -> float | None:
         return None
 
 
+def size_bytes(path: str) -> int | None:
+    """Return the size of a file, None for no file."""
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return None
+
+
 def topmost_missing(path: str) -> str:
     """Return the highest directory that making this one would make."""
     while not os.path.lexists(os.path.dirname(path)):
@@ -322,6 +330,16 @@ def made_directory(path: str) -> Iterator[None]:
             for directory in missing:
                 os.rmdir(directory)
         raise
+
+
+def bytes_below(root: str) -> int:
+    """Return the bytes that the files and directories below one take on the disk."""
+    total = 0
+    for directory, names_, files in os.walk(root):
+        for name in (*names_, *files):
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(directory, name)).st_blocks * 512
+    return total
 
 
 def sync(path: str) -> None:

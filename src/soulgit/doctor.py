@@ -208,6 +208,18 @@ def _settings(home: Home) -> Iterator[Trouble]:
             )
 
 
+def _shared(home: Home) -> Iterator[Trouble]:
+    """What git would make writable for a group, soulgit makes as the umask says."""
+    value = home.repository.setting("core.sharedrepository")
+    if value not in (None, "umask", "false", "0"):
+        yield Trouble(
+            "shared-repository",
+            "note",
+            f"core.sharedRepository={value}: soulgit makes objects and refs as the umask says",
+            "run soulgit with a umask that lets the group write, like 002",
+        )
+
+
 MENDABLE: tuple[Check, ...] = (_dead_writer, _temporary_files)
 """What `--fix` mends."""
 
@@ -223,5 +235,6 @@ CHECKS: tuple[Check, ...] = (
     _nested,
     _moved_links,
     _settings,
+    _shared,
 )
 """What a person must look at."""

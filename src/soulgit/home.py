@@ -165,7 +165,7 @@ class Home:
 
     def heal(self) -> bool:
         """End what a dead writer left, unless another writer is at work just now."""
-        if not self.is_home or intents.read(self._ground().state_dir) is None:
+        if not self.is_home or intents.read(self.ground().state_dir) is None:
             return False
         try:
             with self.writing(wait_seconds=0):
@@ -177,7 +177,7 @@ class Home:
         """Whether a living writer holds the lock just now."""
         import filelock
 
-        path = os.path.join(self._ground().state_dir, "lock")
+        path = os.path.join(self.ground().state_dir, "lock")
         if not os.path.exists(path):
             return False
         try:
@@ -193,12 +193,13 @@ class Home:
 
     def has_dead_intent(self) -> bool:
         """Whether a writer died at its work and nobody has ended it yet."""
-        directory = self._ground().state_dir
+        directory = self.ground().state_dir
         if intents.read(directory) is None:
             return False
         return not self.is_being_written() and intents.read(directory) is not None
 
-    def _ground(self) -> Ground:
+    def ground(self) -> Ground:
+        """Return where writes to the home land."""
         return Ground(self.path, self.repository, self.index_path, self.wait_seconds, self.durable)
 
     @contextmanager
@@ -209,7 +210,7 @@ class Home:
         """
         import filelock  # its import costs more than a whole reading command
 
-        ground = self._ground()
+        ground = self.ground()
         path = os.path.join(ground.state_dir, "lock")
         wait = self.wait_seconds if wait_seconds is None else wait_seconds
         with self._mutex:

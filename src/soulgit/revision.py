@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from soulgit import adoption, disk, freeze, guards, landing, personas
+from soulgit import adoption, disk, freeze, growth, guards, landing, personas
 from soulgit.adoption import Entries, Hand, Step, Working
 from soulgit.core import composition
 from soulgit.core import entries as entries_core
@@ -95,12 +95,26 @@ def revise(
     """
     deadline = time.monotonic() + home.wait_seconds
     with home.writing() as ground:
-        while True:
-            try:
-                return _revise_once(home, ground, edit, hand, branch)
-            except Raced:
-                if time.monotonic() >= deadline:
-                    raise BusyError(f"{home.path} keeps changing while it is written to") from None
+        tip = _revise_until(home, ground, edit, hand, branch, deadline)
+    if tip is not None:
+        growth.after_write(ground)
+    return tip
+
+
+def _revise_until(
+    home: Home,
+    ground: Ground,
+    edit: Edit | None,
+    hand: Hand,
+    branch: str | None,
+    deadline: float,
+) -> str | None:
+    while True:
+        try:
+            return _revise_once(home, ground, edit, hand, branch)
+        except Raced:
+            if time.monotonic() >= deadline:
+                raise BusyError(f"{home.path} keeps changing while it is written to") from None
 
 
 def revise_or_begin(home: Home, edit: Edit, *, branch: str | None = None) -> str | None:

@@ -38,6 +38,7 @@ VERBS: dict[str, dict[str, str]] = {
         "token": "repair",
         "hear": "repair",
         "doctor": "repair",
+        "gc": "repair",
     },
 }
 """The verbs by group, each with the module of this package that holds it."""

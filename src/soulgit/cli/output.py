@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -108,6 +108,22 @@ def storage_fault(what: str) -> Iterator[None]:
         raise StorageFailed(
             f"{what}: {fault.strerror or fault}", hint="check the path and its permissions"
         ) from fault
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error, where a person sees it, that is told how much of how much."""
+    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=not _is_watched()) as bar:
+
+        def told(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        yield told
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 class ReaderGone(Exception):

@@ -1,4 +1,4 @@
-"""`freeze`, `thaw`, `token`, `hear`, `doctor`: the emergency stop, and whether a home is well."""
+"""`freeze`, `thaw`, `token`, `hear`, `doctor`, `gc`: the emergency stop, and keeping well."""
 
 from __future__ import annotations
 
@@ -95,3 +95,32 @@ def doctor_command(home: str | None, fix: bool, as_json: bool) -> int:
         if not found:
             output.line("all is well")
     return int(any(t.severity == "wrong" and not t.mended for t in found))
+
+
+@click.command("gc")
+@words.home_argument
+@words.json_option
+def gc_command(home: str, as_json: bool) -> None:
+    """Pack what has piled up, make one pack of many, and cut reflogs to 1,000 entries.
+
+    Writes do all of this by themselves, a little at a time; here it is done to the end.
+    No object is dropped, whatever leads to it or not.
+    """
+    from soulgit import growth
+
+    opened = words.open_home(home)
+    with output.progress("packing") as progress:
+        done = growth.collect(opened.ground(), progress)
+    if as_json:
+        output.json_document(asdict(done))
+        return
+    saved = done.bytes_before - done.bytes_after
+    change = f"{_size(abs(saved))} {'less' if saved >= 0 else 'more'} than before"
+    output.line(
+        f"packed {done.packed} objects, made one pack of {done.folded}; "
+        f"the git directory takes {_size(done.bytes_after)}, {change}"
+    )
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:.1f} kB"

@@ -151,6 +151,11 @@ class Repository:
         directory = self.git_dir if name == "HEAD" else self.common_dir
         return os.path.join(directory, name + ".lock")
 
+    def reflog_path(self, name: str) -> str:
+        """Return the path of a ref's log; each home has one of HEAD of its own."""
+        directory = self.git_dir if name == "HEAD" else self.common_dir
+        return os.path.join(directory, "logs", name)
+
     def head_target(self) -> str | None:
         """Return the ref that HEAD itself names, None where it is detached."""
         with translated(self.path):
@@ -270,6 +275,11 @@ class Repository:
             return None
         found = tree[name]
         return TreeEntry(int(found.filemode), str(found.id))
+
+    def children(self, tree_id: str) -> Iterator[TreeEntry]:
+        """Yield what stands in a tree itself, not further down."""
+        for entry in self._object(tree_id, pygit2.Tree):
+            yield TreeEntry(int(entry.filemode), str(entry.id))
 
     def follow(self, tree_id: str, path: str) -> Resolved:
         """Follow the links at a path of a tree."""

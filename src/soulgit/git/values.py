@@ -11,6 +11,7 @@ BRANCHES = "refs/heads/"
 FILE_MODE = 0o100644
 EXECUTABLE_MODE = 0o100755
 LINK_MODE = 0o120000
+TREE_MODE = 0o040000
 
 
 @dataclass(frozen=True)

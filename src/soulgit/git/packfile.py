@@ -1,0 +1,103 @@
+"""Packs as bytes: what an index names, and several packs made one without unpacking them.
+
+The format is that of git's `gitformat-pack`: a pack is a header, objects, and the SHA-1 of both;
+a delta says how far back in the same pack its base lies. So the objects of one pack can
+follow those of another as they are, and only their offsets in the index change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+
+_PACK_HEADER = struct.Struct(">4sII")
+_INDEX_HEADER = b"\377tOc\0\0\0\2"
+_ID_BYTES = 20
+_MOST_BYTES = 2**31
+"""Offsets from here on have another form in an index, which is not written here."""
+
+
+class NotJoinable(Exception):
+    """Packs that are damaged, too big together, or that hold an object twice."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the index of a pack says of each object, in the order of the ids."""
+
+    ids: tuple[bytes, ...]
+    checksums: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+def read_index(data: bytes) -> Index:
+    """Return what the bytes of an index say; raises NotJoinable for one of another form."""
+    if not data.startswith(_INDEX_HEADER):
+        raise NotJoinable("an index of another version")
+    start = len(_INDEX_HEADER) + 256 * 4
+    (count,) = struct.unpack_from(">I", data, start - 4)
+    ids = tuple(
+        data[at : at + _ID_BYTES] for at in range(start, start + count * _ID_BYTES, _ID_BYTES)
+    )
+    numbers = start + count * _ID_BYTES
+    checksums = struct.unpack_from(f">{count}I", data, numbers)
+    offsets = struct.unpack_from(f">{count}I", data, numbers + 4 * count)
+    if any(offset >= _MOST_BYTES for offset in offsets):
+        raise NotJoinable("a pack of more than two gigabytes")
+    return Index(ids, checksums, offsets)
+
+
+def join(packs: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return one pack, and its index, for several packs given with theirs.
+
+    Raises NotJoinable where one is damaged, for its damage would get a checksum that holds.
+    """
+    indexes = [read_index(index) for _, index in packs]
+    bodies = [_body(pack) for pack, _ in packs]
+    if sum(map(len, bodies)) >= _MOST_BYTES:
+        raise NotJoinable("a pack of more than two gigabytes")
+    shifts = accumulate(map(len, bodies[:-1]), initial=0)
+    entries = sorted(
+        chain.from_iterable(
+            zip(index.ids, index.checksums, (at + shift for at in index.offsets), strict=True)
+            for index, shift in zip(indexes, shifts, strict=True)
+        )
+    )
+    if any(one[0] == other[0] for one, other in pairwise(entries)):
+        raise NotJoinable("packs that hold an object twice")
+    head = _PACK_HEADER.pack(b"PACK", 2, len(entries))
+    joined = b"".join([head, *bodies])
+    checksum = hashlib.sha1(joined).digest()
+    return joined + checksum, _index(entries, checksum)
+
+
+def _body(pack: bytes) -> bytes:
+    """Return the objects of a pack that is whole."""
+    signature, version, _ = _PACK_HEADER.unpack_from(pack)
+    if (signature, version) != (b"PACK", 2):
+        raise NotJoinable("a pack of another version")
+    if hashlib.sha1(pack[:-_ID_BYTES]).digest() != pack[-_ID_BYTES:]:
+        raise NotJoinable("a damaged pack")
+    return pack[_PACK_HEADER.size : -_ID_BYTES]
+
+
+def _index(entries: Sequence[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:
+    """Return the index of a pack for its objects: ids in order, checksums, offsets."""
+    counts = [0] * 256
+    for object_id, _, _ in entries:
+        counts[object_id[0]] += 1
+    numbers = struct.Struct(f">{len(entries)}I")
+    data = b"".join(
+        [
+            _INDEX_HEADER,
+            struct.pack(">256I", *accumulate(counts)),
+            *(object_id for object_id, _, _ in entries),
+            numbers.pack(*(checksum for _, checksum, _ in entries)),
+            numbers.pack(*(offset for _, _, offset in entries)),
+            pack_checksum,
+        ]
+    )
+    return data + hashlib.sha1(data).digest()

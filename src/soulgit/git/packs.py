@@ -1,0 +1,189 @@
+"""Loose objects and packs of a repository: which there are, and how they take each other's place.
+
+A pack is complete, in its place and synced, before any object or pack that it replaces goes;
+so whoever reads finds each object in one place or the other at every moment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import pygit2
+
+from soulgit import disk
+from soulgit.errors import SoulgitError
+from soulgit.git.faults import translated
+from soulgit.git.packfile import join, read_index
+from soulgit.git.repository import Repository
+from soulgit.git.values import TREE_MODE
+
+_FAN_OUT = [f"{number:02x}" for number in range(256)]
+_BESIDE = (".keep", ".promisor", ".bitmap", ".mtimes")
+"""What stands beside a pack that somebody relies on as it is."""
+
+_SAMPLED = "17"
+
+
+def directory(repository: Repository) -> str:
+    """Return where packs lie."""
+    return os.path.join(_objects(repository), "pack")
+
+
+def sampled(repository: Repository) -> int:
+    """Return how many loose objects lie in one of the 256 directories, for a quick guess."""
+    return len(disk.names(os.path.join(_objects(repository), _SAMPLED)))
+
+
+def loose(repository: Repository) -> set[str]:
+    """Return the ids of all loose objects."""
+    objects = _objects(repository)
+    return {
+        prefix + name
+        for prefix in _FAN_OUT
+        for name in disk.names(os.path.join(objects, prefix))
+        if len(name) == 38
+    }
+
+
+def reachable(repository: Repository, wanted: set[str]) -> list[str]:
+    """Return those of some loose objects that a ref leads to, each after what it leads to.
+
+    An object that is not among them is taken to lead to none of them, which holds while
+    packs are made of such lists from their beginning.
+    """
+    found: dict[str, None] = {}
+    tips = [tip for name in repository.refs("refs/") if (tip := _tip(repository, name))]
+    for commit_id in _commits(repository, tips, wanted):
+        found[commit_id] = None
+        for object_id in _of_tree(repository, repository.commit(commit_id).tree, wanted):
+            found.setdefault(object_id)
+    return list(found)[::-1]
+
+
+def write(repository: Repository, ids: Iterable[str], scratch: str) -> str:
+    """Make a pack of objects in an empty directory and return its name, without ending."""
+    with translated(repository.path):
+        builder = pygit2.PackBuilder(repository._handle)
+        builder.set_threads(1)
+        for object_id in ids:
+            builder.add(pygit2.Oid(hex=object_id))
+        builder.write(scratch)
+    (name,) = {entry.rpartition(".")[0] for entry in disk.names(scratch)}
+    return name
+
+
+def place(repository: Repository, name: str, scratch: str, *, durable: bool) -> None:
+    """Move a pack into its place: the pack first, for it is its index that makes it known."""
+    for ending in (".pack", ".idx"):
+        path = os.path.join(scratch, name + ending)
+        if durable:
+            disk.sync(path)
+        os.replace(path, os.path.join(directory(repository), name + ending))
+    if durable:
+        disk.sync_directory(directory(repository))
+
+
+def joined(repository: Repository, names: Iterable[str], scratch: str) -> str:
+    """Make one pack of several and return its name; it still has to be placed."""
+    place = directory(repository)
+    data = [
+        (_bytes(os.path.join(place, name + ".pack")), _bytes(os.path.join(place, name + ".idx")))
+        for name in names
+    ]
+    pack, index = join(data)
+    made = f"pack-{pack[-20:].hex()}"
+    for ending, content in ((".pack", pack), (".idx", index)):
+        path = os.path.join(scratch, made + ending)
+        disk.write(path, content, durable=False)
+        os.chmod(path, 0o444)
+    return made
+
+
+def ids(repository: Repository, name: str) -> set[str]:
+    """Return the ids of the objects in a pack."""
+    data = _bytes(os.path.join(directory(repository), name + ".idx"))
+    return {object_id.hex() for object_id in read_index(data).ids}
+
+
+def names(repository: Repository) -> list[str]:
+    """Return the packs that are complete, by name without ending."""
+    there = set(disk.names(directory(repository)))
+    return sorted(
+        name.removesuffix(".idx")
+        for name in there
+        if name.endswith(".idx") and name.removesuffix(".idx") + ".pack" in there
+    )
+
+
+def size(repository: Repository, name: str) -> int:
+    """Return the bytes of a pack."""
+    return os.path.getsize(os.path.join(directory(repository), name + ".pack"))
+
+
+def is_relied_on(repository: Repository, name: str) -> bool:
+    """Whether something else speaks of a pack, so that it may not go."""
+    place = directory(repository)
+    if os.path.exists(os.path.join(place, "multi-pack-index")):
+        return True
+    return any(os.path.exists(os.path.join(place, name + ending)) for ending in _BESIDE)
+
+
+def remove(repository: Repository, name: str) -> None:
+    """Take away a pack whose objects are elsewhere; without its index nobody looks into it."""
+    for ending in (".idx", ".rev", ".pack"):
+        disk.discard(os.path.join(directory(repository), name + ending))
+
+
+def remove_loose(repository: Repository, object_ids: Iterable[str]) -> None:
+    """Take away loose objects that are in a pack."""
+    objects = _objects(repository)
+    for object_id in object_ids:
+        disk.discard(os.path.join(objects, object_id[:2], object_id[2:]))
+
+
+def _objects(repository: Repository) -> str:
+    return os.path.join(repository.common_dir, "objects")
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _tip(repository: Repository, name: str) -> str | None:
+    try:
+        return repository.ref(name)
+    except SoulgitError:
+        return None  # it leads nowhere
+
+
+def _commits(repository: Repository, tips: list[str], wanted: set[str]) -> Iterator[str]:
+    """Yield the commits among some objects that others of them lead to, children first."""
+    waiting, seen = list(tips), set(tips)
+    while waiting:
+        commit_id = waiting.pop()
+        if commit_id not in wanted or (parents := _parents(repository, commit_id)) is None:
+            continue
+        yield commit_id
+        waiting += [parent for parent in parents if parent not in seen]
+        seen.update(parents)
+
+
+def _parents(repository: Repository, commit_id: str) -> tuple[str, ...] | None:
+    try:
+        return repository.commit(commit_id).parents
+    except SoulgitError:
+        return None  # a tag, or nothing that can be read
+
+
+def _of_tree(repository: Repository, tree_id: str, wanted: set[str]) -> Iterator[str]:
+    """Yield a tree and what it holds, as far as it is among some objects."""
+    if tree_id not in wanted:
+        return
+    yield tree_id
+    for entry in repository.children(tree_id):
+        if entry.mode == TREE_MODE:
+            yield from _of_tree(repository, entry.id, wanted)
+        elif entry.id in wanted:
+            yield entry.id

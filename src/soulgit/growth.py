@@ -1,0 +1,241 @@
+"""Keeping a home small: loose objects into packs, packs into bigger ones, reflogs cut short.
+
+None of it is needed for a reply, so it comes after a write, outside the writer lock, never
+waits, and never makes a write fail that is done. One round packs at most so many
+objects, so the time it takes has a bound. Only objects that a ref leads to are packed, for
+those that are about to be used by somebody else lead nowhere yet; only packs that were made
+here are made one, for the others are the user's.
+
+Killed at any moment it leaves nothing worse than a file that the next round takes away: a pack
+is in its place and synced before anything that it replaces goes, and is written down as ours
+before it is placed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from soulgit import disk
+from soulgit.core.actor import UNKNOWN
+from soulgit.errors import BusyError, SoulgitError
+from soulgit.git import Repository, packs
+from soulgit.git.locking import locked_refs
+from soulgit.git.packfile import NotJoinable
+from soulgit.landing import Ground
+
+_DUE_SAMPLE = 4
+"""So many loose objects in one of 256 directories mean about a thousand in all."""
+
+_ROUND_OBJECTS = 2_000
+_TIER = 8
+"""So many packs of like size are made one: a pack of the next tier."""
+
+_FOLDED_BYTES = 64 * 2**20
+"""Packs that would be bigger together are made one by `collect` alone."""
+
+_REFLOG_ENTRIES = 1_000
+_REFLOG_BYTES = 2 * _REFLOG_ENTRIES * 150
+"""A reflog of fewer bytes is not looked into."""
+
+_GC_SECONDS = 12 * 3_600
+"""How long git itself takes a `gc.pid` to mean a collection that still runs."""
+
+Progress = Callable[[int, int], None]
+"""Told how many objects of how many were packed."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection did: objects packed, packs made one, bytes of the git directory."""
+
+    packed: int
+    folded: int
+    bytes_before: int
+    bytes_after: int
+
+
+@dataclass
+class _Known:
+    """What is remembered between rounds: our packs, and the sample that was left."""
+
+    packs: list[str] = field(default_factory=list)
+    left: int = 0
+
+
+def after_write(ground: Ground) -> None:
+    """Do one round where it is due; trouble is left to the next one."""
+    with contextlib.suppress(SoulgitError, OSError):
+        sampled = packs.sampled(ground.repository)
+        if sampled >= _DUE_SAMPLE and sampled - _read(ground).left >= _DUE_SAMPLE:
+            with _round(ground) as (repository, known):
+                _pack(ground, repository, known, _ROUND_OBJECTS)
+                _fold(ground, repository, known, _due_for_folding(repository, known))
+                known.left = packs.sampled(repository)
+                trim_reflogs(ground)
+
+
+def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Collected:
+    """Do all of it to the end; raises BusyError where another process is at it."""
+    before = disk.bytes_below(ground.repository.common_dir)
+    packed = folded = 0
+    with disk.storage_faults(f"{ground.root} cannot be packed"), _round(ground) as at_work:
+        repository, known = at_work
+        waiting = len(packs.reachable(repository, packs.loose(repository)))
+        while done := _pack(ground, repository, known, _ROUND_OBJECTS):
+            packed += done
+            progress(packed, max(waiting, packed))
+        _remove_packed_loose(repository)
+        folded = _fold(ground, repository, known, known.packs)
+        known.left = packs.sampled(repository)
+        trim_reflogs(ground, longer_than_bytes=0)
+    return Collected(packed, folded, before, disk.bytes_below(ground.repository.common_dir))
+
+
+@contextmanager
+def _round(ground: Ground) -> Iterator[tuple[Repository, _Known]]:
+    """Hold the lock of whoever packs, with a repository of its own, for others read meanwhile."""
+    import filelock  # its import costs more than a whole reading command
+
+    path = os.path.join(ground.state_dir, "packing")
+    os.makedirs(_scratch(ground), exist_ok=True)
+    try:
+        with filelock.FileLock(path, timeout=0):
+            repository = Repository.open(ground.root, durable=ground.durable)
+            _refuse_while_git_collects(repository)
+            known = _read(ground)
+            _sweep(ground, repository, known)
+            try:
+                yield repository, known
+            finally:
+                _write(ground, known)
+    except filelock.Timeout as fault:
+        raise BusyError(f"{ground.root} is being packed by another process", lock=path) from fault
+
+
+def _refuse_while_git_collects(repository: Repository) -> None:
+    lock = os.path.join(repository.common_dir, "gc.pid")
+    made = disk.modified_at(lock)
+    if made is not None and time.time() - made < _GC_SECONDS:
+        raise BusyError(f"git is collecting garbage in {repository.path}", lock=lock)
+
+
+def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> int:
+    """Pack the oldest loose objects that a ref leads to, and return how many."""
+    ids = packs.reachable(repository, packs.loose(repository))[:most]
+    if not ids:
+        return 0
+    name = packs.write(repository, ids, _scratch(ground))
+    _place(ground, repository, known, name)
+    if packs.ids(repository, name).issuperset(ids):
+        packs.remove_loose(repository, ids)
+    return len(ids)
+
+
+def _due_for_folding(repository: Repository, known: _Known) -> list[str]:
+    """Return our packs of the smallest tier that is full, if there is one."""
+    tiers: dict[int, list[str]] = {}
+    for name in known.packs:
+        tiers.setdefault(_tier(packs.size(repository, name)), []).append(name)
+    full = [names for _, names in sorted(tiers.items()) if len(names) >= _TIER]
+    due = full[0] if full else []
+    is_small = sum(packs.size(repository, name) for name in due) <= _FOLDED_BYTES
+    return due if is_small else []
+
+
+def _tier(size_bytes: int) -> int:
+    tier = 0
+    while size_bytes >= _TIER:
+        size_bytes //= _TIER
+        tier += 1
+    return tier
+
+
+def _fold(ground: Ground, repository: Repository, known: _Known, names: list[str]) -> int:
+    """Make one pack of several of ours, and return of how many."""
+    free = [name for name in names if not packs.is_relied_on(repository, name)]
+    if len(free) < 2:
+        return 0
+    try:
+        name = packs.joined(repository, free, _scratch(ground))
+    except NotJoinable:
+        known.packs = [name for name in known.packs if name not in free]
+        return 0
+    _place(ground, repository, known, name)
+    for old in free:
+        packs.remove(repository, old)
+    known.packs = [name for name in known.packs if name not in free]
+    return len(free)
+
+
+def _place(ground: Ground, repository: Repository, known: _Known, name: str) -> None:
+    known.packs.append(name)
+    _write(ground, known)
+    packs.place(repository, name, _scratch(ground), durable=ground.durable)
+
+
+def _remove_packed_loose(repository: Repository) -> None:
+    """Take away loose objects that are in a pack too, as `git prune-packed` does."""
+    loose = packs.loose(repository)
+    for name in packs.names(repository):
+        with contextlib.suppress(NotJoinable):
+            packs.remove_loose(repository, loose & packs.ids(repository, name))
+
+
+def _sweep(ground: Ground, repository: Repository, known: _Known) -> None:
+    """Take away what a dead one left, and forget packs of ours that are gone."""
+    scratch = _scratch(ground)
+    for name in disk.names(scratch):
+        disk.discard(os.path.join(scratch, name))
+    complete = set(packs.names(repository))
+    for name in set(known.packs) - complete:
+        packs.remove(repository, name)
+    known.packs = [name for name in known.packs if name in complete]
+
+
+def _scratch(ground: Ground) -> str:
+    return os.path.join(ground.state_dir, "pack")
+
+
+def _read(ground: Ground) -> _Known:
+    try:
+        with open(os.path.join(ground.state_dir, "packs.json"), "rb") as file:
+            values = json.loads(file.read())
+        return _Known([str(name) for name in values["packs"]], int(values["left"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return _Known()
+
+
+def _write(ground: Ground, known: _Known) -> None:
+    data = json.dumps({"packs": known.packs, "left": known.left}).encode()
+    scratch = os.path.join(_scratch(ground), "packs.json")
+    disk.replace(ground.state_dir, "packs.json", data, scratch, durable=ground.durable)
+
+
+def trim_reflogs(ground: Ground, longer_than_bytes: int = _REFLOG_BYTES) -> None:
+    """Cut the reflogs of HEAD and of the branch to their newest entries, under their locks."""
+    repository = ground.repository
+    head = repository.head().ref
+    names = ["HEAD", *([head] if head else [])]
+    paths = [repository.reflog_path(name) for name in names]
+    long = [path for path in paths if (disk.size_bytes(path) or 0) > longer_than_bytes]
+    if long:
+        with locked_refs(repository, names, UNKNOWN, 0):
+            for path in long:
+                _trim(ground, path)
+
+
+def _trim(ground: Ground, path: str) -> None:
+    with open(path, "rb") as file:
+        lines = file.readlines()
+    if len(lines) <= _REFLOG_ENTRIES:
+        return
+    scratch = os.path.join(_scratch(ground), "reflog")
+    directory, name = os.path.split(path)
+    newest = b"".join(lines[-_REFLOG_ENTRIES:])
+    disk.replace(directory, name, newest, scratch, durable=ground.durable)
