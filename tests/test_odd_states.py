@@ -51,7 +51,7 @@ def locks(home: Path) -> list[str]:
 
 STEPS = [
     "soulgit.intent.write",
-    "soulgit.disk.exclusive",
+    "soulgit.lockfile.exclusive",
     "soulgit.git.locking._lock",
     "soulgit.landing.put_files",
     "soulgit.landing.sync_directories",
@@ -114,7 +114,7 @@ def test_an_edit_made_after_a_kill_is_kept_as_a_persons(home_dir: Path) -> None:
 
 def test_a_living_gits_locks_are_never_removed(home_dir: Path) -> None:
     git = git_home(home_dir, BASE)
-    killed_at(home_dir, "soulgit.disk.exclusive")
+    killed_at(home_dir, "soulgit.lockfile.exclusive")
     tip = git("rev-parse", "HEAD")
     put(home_dir / ".git", {"refs/heads/main.lock": f"{tip}\n", "index.lock": ""})
     result = add(soulgit.Home.open(home_dir, wait_seconds=0.05))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -13,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from soulgit.core import links
-from soulgit.errors import BusyError, HomeNotFound, StorageFailed, UnsafeFile
+from soulgit.errors import HomeNotFound, StorageFailed, UnsafeFile
 
 _DRAFT_PREFIX = ".soulgit-draft-"
-_POLL_SECONDS = 0.005
 _MODE_BITS = 0o7777
 
 
@@ -97,6 +95,15 @@ def is_mount_point(path: str) -> bool:
             mounted = (line.split(b" ")[4] for line in table)
             wanted = os.fsencode(os.path.realpath(path)).replace(b"\\", b"\\134")
             return wanted.replace(b" ", b"\\040").replace(b"\n", b"\\012") in mounted
+    except OSError:
+        return False
+
+
+def begins_otherwise(path: str, data: bytes) -> bool:
+    """Whether a file is there, holds something, and does not begin with these bytes."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(data)) not in (b"", data)
     except OSError:
         return False
 
@@ -186,6 +193,8 @@ def discard(path: str) -> None:
 def discard_tree(path: str) -> None:
     """Take a file or directory of soulgit's own away, if it is there."""
     if os.path.isdir(path) and not os.path.islink(path):
+        import shutil
+
         shutil.rmtree(path, ignore_errors=True)
     else:
         discard(path)
@@ -248,6 +257,8 @@ def keep(path: str, link: str) -> Kept:
         except FileNotFoundError:
             return Kept(path, None)
         except OSError:
+            import shutil  # seldom needed, and dear to import
+
             shutil.copy2(path, link)
     return Kept(path, link)
 
@@ -366,65 +377,11 @@ def sync_tree(root: str) -> None:
         sync_directory(directory)
 
 
-@contextmanager
-def exclusive(lock: str, source: str, wait_seconds: float) -> Iterator[None]:
-    """Hold a lock file as git does, by being the one who made it.
-
-    It is a link to the file `source` and so has its content from the first moment: a lock
-    of a dead writer's is never mistaken for one of a living git's.
-    """
-    deadline = time.monotonic() + wait_seconds
-    with storage_faults(f"{lock} cannot be made"):
-        while not _link(source, lock):
-            if time.monotonic() >= deadline:
-                raise busy(lock)
-            time.sleep(_POLL_SECONDS)
-    try:
-        yield
-    finally:
-        discard(lock)
-
-
-def busy(lock: str) -> BusyError:
-    """Return the error that names a lock file, its age and what to do."""
-    try:
-        age = f"{max(0, time.time() - os.lstat(lock).st_mtime):.0f} seconds old"
-    except OSError:
-        age = "gone by now"
-    return BusyError(
-        f"{lock} is held by another program ({age})",
-        hint="if no git program is running here, delete that file and try again",
-        lock=lock,
-    )
-
-
 def _same_file(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
     except FileNotFoundError:
         return False
-
-
-def _link(scratch: str, lock: str) -> bool:
-    """Make a lock of a file that is ready; return False where there is such a lock already."""
-    try:
-        os.link(scratch, lock)
-    except FileExistsError:
-        return False
-    except OSError as fault:
-        if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK):
-            raise
-        return _copy_exclusively(scratch, lock)
-    return True
-
-
-def _copy_exclusively(scratch: str, lock: str) -> bool:
-    try:
-        with open(lock, "xb") as made, open(scratch, "rb") as file:
-            made.write(file.read())
-    except FileExistsError:
-        return False
-    return True
 
 
 def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:

@@ -11,8 +11,8 @@ from typing import Literal
 from soulgit import disk, freeze, homes, memory, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
+from soulgit.gate import waits
 from soulgit.home import AnyHome, Home, as_home
-from soulgit.revision import waits
 
 _OLD_LOCK_SECONDS = 60
 _NESTED_DEPTH = 3

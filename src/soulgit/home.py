@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from soulgit import adoption, disk, landing, personas
-from soulgit import freeze as freezes
-from soulgit import intent as intents
+from soulgit import adoption, disk, personas
 from soulgit.adoption import Working
 from soulgit.core import composition, soulfile, token
 from soulgit.core.actor import UNKNOWN, Identity, Moment
@@ -20,10 +18,11 @@ from soulgit.core.layout import PLAIN
 from soulgit.errors import BusyError, HomeNotFound, NotAHome, SoulgitError
 from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
-from soulgit.landing import Ground
 
 if TYPE_CHECKING:
     import filelock
+
+    from soulgit.landing import Ground
 
 Clock = Callable[[], Moment]
 
@@ -97,6 +96,11 @@ class Home:
         self._repository = self._lock = None
 
     @property
+    def state_dir(self) -> str:
+        """Soulgit's own directory in the git directory that linked homes share."""
+        return os.path.join(self.repository.common_dir, "soulgit")
+
+    @property
     def index_path(self) -> str:
         """The path of the home's own index."""
         return os.path.join(self.repository.git_dir, "index")
@@ -146,11 +150,15 @@ class Home:
     def freeze(self, by: Identity, reason: str | None = None) -> bool:
         """Stop all writing of memory, without waiting; return False where it is stopped already."""
         # One of its own, for a writer may hold the other.
+        from soulgit import freeze as freezes
+
         repository = Repository.open(self.path, durable=self.durable)
         return freezes.freeze(repository, by, self.clock(), reason)
 
     def thaw(self, by: Identity, reason: str | None = None) -> bool:
         """Let memory be written again; return False where it was not stopped."""
+        from soulgit import freeze as freezes
+
         with self.reading() as repository:
             return freezes.thaw(repository, by, self.clock(), reason)
 
@@ -165,7 +173,7 @@ class Home:
 
     def heal(self) -> bool:
         """End what a dead writer left, unless another writer is at work just now."""
-        if not self.is_home or intents.read(self.ground().state_dir) is None:
+        if not self.is_home or not self._has_intent():
             return False
         try:
             with self.writing(wait_seconds=0):
@@ -177,7 +185,7 @@ class Home:
         """Whether a living writer holds the lock just now."""
         import filelock
 
-        path = os.path.join(self.ground().state_dir, "lock")
+        path = os.path.join(self.state_dir, "lock")
         if not os.path.exists(path):
             return False
         try:
@@ -193,13 +201,20 @@ class Home:
 
     def has_dead_intent(self) -> bool:
         """Whether a writer died at its work and nobody has ended it yet."""
-        directory = self.ground().state_dir
-        if intents.read(directory) is None:
-            return False
-        return not self.is_being_written() and intents.read(directory) is not None
+        return self._has_intent() and not self.is_being_written() and self._has_intent()
+
+    def _has_intent(self) -> bool:
+        """Whether a writer, dead or alive, said what it is about to do."""
+        if not disk.begins_otherwise(os.path.join(self.state_dir, "intent"), b"-"):
+            return False  # as nearly always, and then nothing more is imported
+        from soulgit import intent as intents
+
+        return intents.read(self.state_dir) is not None
 
     def ground(self) -> Ground:
         """Return where writes to the home land."""
+        from soulgit.landing import Ground
+
         return Ground(self.path, self.repository, self.index_path, self.wait_seconds, self.durable)
 
     @contextmanager
@@ -209,6 +224,9 @@ class Home:
         Linked homes of one repository share it. Raises BusyError after a bounded wait.
         """
         import filelock  # its import costs more than a whole reading command
+
+        from soulgit import freeze as freezes
+        from soulgit import landing
 
         ground = self.ground()
         path = os.path.join(ground.state_dir, "lock")
@@ -241,6 +259,8 @@ class Home:
                 disk.sync_directory(ground.repository.common_dir)
 
     def _busy(self, path: str, ground: Ground) -> BusyError:
+        from soulgit import intent as intents
+
         intent = intents.read(ground.state_dir)
         holder = f"process {intent.pid}" if intent else "another writer"
         return BusyError(f"{self.path} is busy: {holder} holds {path}", lock=path)

@@ -16,9 +16,10 @@ from soulgit.core.layout import TARGETS, Layout
 from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
+from soulgit.gate import gate
 from soulgit.git.staging import index_entries
 from soulgit.home import AnyHome, Clock, Home, as_home, system_clock
-from soulgit.revision import Draft, gate, revise
+from soulgit.revision import Draft, revise
 
 Identify = Callable[[Home], Identity]
 

@@ -7,8 +7,6 @@ its writer died, for a living one would hold the lock.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -18,6 +16,7 @@ from soulgit import disk
 from soulgit.git import TreeEntry
 
 _FILE = "intent"
+_CLEARED = b"-"
 _BLOCK_BYTES = 1_024
 """The record is padded to whole blocks, so that the next one seldom changes the file's size."""
 
@@ -54,15 +53,17 @@ def path(directory: str) -> str:
 
 def write(directory: str, intent: Intent, *, durable: bool) -> None:
     """Write an intent down before the work begins."""
+    import json
+
     text = json.dumps(_values(intent)).encode()
-    data = b"%s %s\n" % (hashlib.sha256(text).hexdigest().encode(), text)
+    data = b"%s %s\n" % (_checksum(text), text)
     padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES)
     disk.overwrite(path(directory), padded, durable=durable)
 
 
 def clear(directory: str) -> None:
     """Say that nothing is under way; not synced, for a finished intent changes nothing."""
-    disk.overwrite(path(directory), b"-", durable=False)
+    disk.overwrite(path(directory), _CLEARED, durable=False)
 
 
 def read(directory: str) -> Intent | None:
@@ -73,9 +74,11 @@ def read(directory: str) -> Intent | None:
     """
     try:
         with open(path(directory), "rb") as file:
-            told, _, text = file.readline().rstrip(b"\n").partition(b" ")
-        is_whole = told == hashlib.sha256(text).hexdigest().encode()
-        return _parse(json.loads(text)) if is_whole else None
+            line = file.readline()
+        if not line.endswith(b"\n") or line.startswith(_CLEARED):
+            return None
+        told, _, text = line.rstrip(b"\n").partition(b" ")
+        return _parse(text) if told == _checksum(text) else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 
@@ -90,7 +93,16 @@ def _values(intent: Intent) -> dict[str, Any]:
     return values
 
 
-def _parse(values: dict[str, Any]) -> Intent:
+def _checksum(text: bytes) -> bytes:
+    import hashlib
+
+    return hashlib.sha256(text).hexdigest().encode()
+
+
+def _parse(text: bytes) -> Intent:
+    import json
+
+    values = json.loads(text)
     parsed = {
         "refs": {name: (old, new) for name, (old, new) in values["refs"].items()},
         "files": {path: (old, new) for path, (old, new) in values["files"].items()},

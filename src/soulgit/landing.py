@@ -35,7 +35,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from soulgit import disk
+from soulgit import disk, lockfile
 from soulgit import intent as intents
 from soulgit.core.actor import UNKNOWN, Identity
 from soulgit.errors import RefusedError, RepositoryRefused, SoulgitError
@@ -223,7 +223,7 @@ def _intent(ground: Ground, plan: Plan) -> Intent:
 def _locks(ground: Ground, plan: Plan) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
-        disk.exclusive(ground.index_path + ".lock", intents.path(ground.state_dir), wait),
+        lockfile.exclusive(ground.index_path + ".lock", intents.path(ground.state_dir), wait),
         locked_refs(ground.repository, _locked_names(plan), plan.actor, wait) as refs,
     ):
         yield refs

@@ -15,14 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from soulgit import adoption, disk, freeze, growth, guards, landing, personas
+from soulgit import adoption, disk, freeze, guards, landing, personas
 from soulgit.adoption import Entries, Hand, Step, Working
-from soulgit.core import composition
-from soulgit.core import entries as entries_core
 from soulgit.core.actor import Identity
-from soulgit.core.layout import TARGETS, Layout, memory_name
+from soulgit.core.layout import Layout
 from soulgit.core.record import Record, build
 from soulgit.errors import (
     BranchRefused,
@@ -34,6 +31,7 @@ from soulgit.errors import (
     PersonaPending,
     SoulgitError,
 )
+from soulgit.gate import Gate, gate
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries, unmerged
 from soulgit.git.values import FILE_MODE
@@ -78,9 +76,6 @@ class Draft:
 
 _BEGIN_TRIES = 5
 
-Gate = Literal["open", "closed", "settles itself"]
-"""Whether a persona edit waits for a person's decision, and so no memory is written."""
-
 Edit = Callable[[Snapshot], Draft | None]
 
 
@@ -97,6 +92,8 @@ def revise(
     with home.writing() as ground:
         tip = _revise_until(home, ground, edit, hand, branch, deadline)
     if tip is not None:
+        from soulgit import growth
+
         growth.after_write(ground)
     return tip
 
@@ -317,25 +314,6 @@ def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
         disk.refuse_write_protected(home.path, path)
         landing.put_files(ground, {path: data})
         landing.sync_directories(ground, [path])
-
-
-def waits(home: Home) -> bool:
-    """Whether a persona edit waits for a decision, so that no memory may be written."""
-    return gate(home.repository, home.head(), home.look(), Hand()) == "closed"
-
-
-def gate(repository: Repository, head: Head, working: Working, hand: Hand) -> Gate:
-    """Return whether a persona edit waits for a person's decision.
-
-    Where no memory file holds an entry there is nothing to decide, and it settles itself.
-    """
-    if hand.adopts or not personas.is_pending(repository, head.tip, working.contents):
-        return "open"
-    has_entries = any(
-        entries_core.split(composition.decode(working.contents.get(name, b"")), working.layout)
-        for name in map(memory_name, TARGETS)
-    )
-    return "closed" if has_entries else "settles itself"
 
 
 def writable_head(home: Home, branch: str | None) -> Head:

@@ -24,13 +24,14 @@ from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES
 from soulgit.core.record import Record
 from soulgit.core.settlement import Contents, Facts, Plan
 from soulgit.errors import BusyError, InvalidArgument, NothingPending, UnsafeFile
+from soulgit.gate import waits
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries
 from soulgit.git.values import BRANCHES, EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 from soulgit.history import FileChange, changes
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
-from soulgit.revision import revise, waits, writable_head
+from soulgit.revision import revise, writable_head
 
 Edited = Mapping[str, bytes | None]
 """Persona files as they shall be, by name."""

@@ -16,9 +16,10 @@ from soulgit.core.record import Record
 from soulgit.core.traits import Traits
 from soulgit.disk import DiskFile
 from soulgit.errors import EditRefused, InvalidArgument, LintRefused
+from soulgit.gate import gate
 from soulgit.git import Head
 from soulgit.home import AnyHome, Home, as_home
-from soulgit.revision import Draft, Snapshot, gate, put_aside, revise
+from soulgit.revision import Draft, Snapshot, put_aside, revise
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ _MOUNTS = Path("/proc/mounts")
 def isolate(empty: Path) -> dict[str, str]:
     """Give this process an empty HOME and no git configuration; return the environment before."""
     before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith(("GIT_", "SOULGIT_", "XDG_"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("GIT_", "SOULGIT_", "XDG_", "PYTHON"))
+    ]:
         del os.environ[name]
     os.environ |= {
         "HOME": str(empty),

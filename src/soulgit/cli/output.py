@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +28,8 @@ def write(text: str) -> None:
 
 def soul_json(soul: Soul) -> str:
     """Return a soul as the JSON document that `compose` prints."""
+    import hashlib
+
     value = {
         "soul": soul.text,
         "found": soul.found,
@@ -38,7 +38,7 @@ def soul_json(soul: Soul) -> str:
         "sha256": hashlib.sha256(soul.text.encode()).hexdigest(),
         "files": [asdict(report) for report in soul.files],
     }
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return _json(value, indent=2)
 
 
 def line(text: str) -> None:
@@ -48,12 +48,18 @@ def line(text: str) -> None:
 
 def json_line(value: Any) -> None:
     """Write a value as one line of JSON."""
-    line(json.dumps(value, ensure_ascii=False))
+    line(_json(value))
 
 
 def json_document(value: Any) -> None:
     """Write a value as JSON for people and programs."""
-    line(json.dumps(value, ensure_ascii=False, indent=2))
+    line(_json(value, indent=2))
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def lines(texts: Iterable[str], *, paged: bool = False) -> None:

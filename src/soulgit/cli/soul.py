@@ -26,13 +26,13 @@ def compose_command(home: str | None, at: str | None, as_json: bool, target: str
 
     What was cut, replaced or hidden is told on standard error.
     """
-    from soulgit import prompt, revision
+    from soulgit import gate, prompt
 
     opened = words.open_home(home)
     commit_id = words.resolve_at(opened, at)
     soul = prompt.compose_soul(opened, at=commit_id)
     output.warnings(soul.warnings)
-    if commit_id is None and opened.is_home and revision.waits(opened):
+    if commit_id is None and opened.is_home and gate.waits(opened):
         output.warnings(["a preview: the persona was edited and `soulgit settle` has not decided"])
     if not soul.found:
         output.warnings([f"{opened.path} has no bootstrap files, so the soul is empty"])

@@ -6,10 +6,9 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from soulgit import disk
 from soulgit.core.actor import UNKNOWN, Identity
@@ -21,6 +20,9 @@ from soulgit.errors import (
     NotAHome,
     SoulgitError,
 )
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 ROOT_VARIABLE = "SOULGIT_ROOT"
 
@@ -44,6 +46,8 @@ class HomeWord(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer the homes under the root, and directories."""
+        from click.shell_completion import CompletionItem
+
         known = [name for name in disk.names(root()) if name.startswith(incomplete)]
         return [*map(CompletionItem, sorted(known)), CompletionItem(incomplete, type="dir")]
 
@@ -57,6 +61,8 @@ class RevisionWord(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer HEAD and the branches and tags of the home."""
+        from click.shell_completion import CompletionItem
+
         try:
             # While an option still lacks its value, click leaves the words unparsed.
             word = ctx.params.get("home") or next(iter(ctx.args), None)

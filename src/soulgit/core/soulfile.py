@@ -7,7 +7,6 @@ text that is shown; where a file is broken, more is hidden rather than less.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,6 +70,8 @@ def _frontmatter_values(text: str) -> dict[str, Any]:
     found = find_frontmatter(text)
     if found is None or found.fault is not None:
         return {}
+    import tomllib  # what has no frontmatter is spared it
+
     return tomllib.loads(_toml_text(text[found.start : found.end]))
 
 
@@ -134,6 +135,8 @@ def _toml_text(text: str) -> str:
 
 
 def _toml_fault(text: str) -> str | None:
+    import tomllib
+
     try:
         tomllib.loads(_toml_text(text))
     except (ValueError, RecursionError) as fault:

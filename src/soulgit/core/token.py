@@ -5,8 +5,6 @@ A home is pushed to remotes, so what is stored is a token's SHA-256.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +35,8 @@ def matches(values: Mapping[str, Any], message: str) -> bool:
     if not isinstance(value, str) or not value.strip() or not said:
         return False
     kept = value if value.startswith(_PREFIX) else stored(value.strip())
+    import hmac
+
     return hmac.compare_digest(kept.encode(), stored(said).encode())
 
 
@@ -70,4 +70,6 @@ def _length(values: Mapping[str, Any], text: str, offset: int) -> int:
 
 
 def _digest(token: str) -> str:
+    import hashlib
+
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

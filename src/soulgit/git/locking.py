@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pygit2
 
 from soulgit.core.actor import Identity
-from soulgit.disk import busy
 from soulgit.errors import BusyError
 from soulgit.git.faults import translated
 from soulgit.git.repository import Repository
+from soulgit.lockfile import busy
 
 _POLL_SECONDS = 0.005
 

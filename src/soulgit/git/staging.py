@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Mapping
 
 import pygit2
@@ -70,6 +69,8 @@ def _begin_with(index_path: str, draft: str) -> None:
     except FileNotFoundError:
         raise
     except OSError:
+        import shutil
+
         shutil.copyfile(index_path, draft)
 
 
