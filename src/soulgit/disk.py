@@ -200,6 +200,16 @@ def discard_tree(path: str) -> None:
         discard(path)
 
 
+def make_directory(path: str) -> bool:
+    """Make a directory of soulgit's own; return False where it is there already."""
+    with storage_faults(f"{path} cannot be made"):
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            return False
+    return True
+
+
 def draft_name() -> str:
     """Return a name for a directory of soulgit's own that stands in a home for a moment."""
     return f"{_DRAFT_PREFIX}{os.getpid()}-{time.monotonic_ns()}"

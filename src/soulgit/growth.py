@@ -103,7 +103,8 @@ def _round(ground: Ground) -> Iterator[tuple[Repository, _Known]]:
     import filelock  # its import costs more than a whole reading command
 
     path = os.path.join(ground.state_dir, "packing")
-    os.makedirs(_scratch(ground), exist_ok=True)
+    for directory in (ground.state_dir, _scratch(ground)):
+        disk.make_directory(directory)
     try:
         with filelock.FileLock(path, timeout=0):
             repository = Repository.open(ground.root, durable=ground.durable)

@@ -253,10 +253,8 @@ class Home:
         if not os.path.exists(os.path.join(ground.repository.git_dir, "HEAD")):
             self.forget_repository()
             raise NotAHome(f"the repository of {self.path} is gone", path=self.path)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(ground.state_dir)
-            if self.durable:
-                disk.sync_directory(ground.repository.common_dir)
+        if disk.make_directory(ground.state_dir) and self.durable:
+            disk.sync_directory(ground.repository.common_dir)
 
     def _busy(self, path: str, ground: Ground) -> BusyError:
         from soulgit import intent as intents

@@ -162,8 +162,7 @@ def sweep(ground: Ground) -> None:
     Whoever holds the writer lock then has an empty directory for its own.
     """
     scratch = os.path.join(ground.state_dir, "scratch")
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(scratch)
+    disk.make_directory(scratch)
     leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]
     for directory, found in ((scratch, disk.names(scratch)), (ground.root, leftover)):
         for name in found:

@@ -84,8 +84,11 @@ def body(name: str, data: bytes, *, limit_bytes: int | None = MAX_FILE_BYTES) ->
 
 def decode(data: bytes) -> str:
     """Decode UTF-8, each undecodable byte one U+FFFD, without a byte-order mark."""
-    text = data.decode("utf-8", "surrogateescape")
-    return _UNDECODABLE.sub("\ufffd", text).removeprefix("\ufeff")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = _UNDECODABLE.sub("\ufffd", data.decode("utf-8", "surrogateescape"))
+    return text.removeprefix("\ufeff")
 
 
 def warn(name: str, data: bytes) -> Iterable[str]:
@@ -99,7 +102,8 @@ def warn(name: str, data: bytes) -> Iterable[str]:
         line = data.count(b"\n", 0, offset) + 1
         yield f"{name} line {line}: byte 0x{data[offset]:02x} is no UTF-8 and reads as U+FFFD"
     text = decode(data)
-    if marker := _CONFLICT_MARKER.search(text):
+    is_marked = "<<<<<<< " in text or ">>>>>>> " in text  # asked first, for it is quick
+    if is_marked and (marker := _CONFLICT_MARKER.search(text)):
         yield f"{name} line {_line(text, marker.start())}: a conflict marker is composed"
     if name == "SOUL.md":
         yield from _warn_of_frontmatter(text)

@@ -37,6 +37,7 @@ class Frontmatter:
 UNTERMINATED = "the frontmatter is not closed by a `+++` line"
 
 
+@lru_cache(maxsize=16)
 def find_frontmatter(text: str) -> Frontmatter | None:
     """Find the frontmatter at the start of a text, the byte-order mark gone.
 

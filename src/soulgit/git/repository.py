@@ -171,7 +171,10 @@ class Repository:
         """Return the commit that a ref names, None where there is no such ref."""
         with translated(self.path):
             reference = self._handle.references.get(name)
-            return None if reference is None else str(reference.resolve().target)
+            if reference is None:
+                return None
+            target = reference.target
+            return str(target if isinstance(target, pygit2.Oid) else reference.resolve().target)
 
     def create_ref(self, name: str, commit_id: str, message: str) -> bool:
         """Make a ref, for which no lock of soulgit's is needed; return False where it is there."""
