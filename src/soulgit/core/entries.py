@@ -49,7 +49,12 @@ def split(source: str, layout: Layout) -> list[Entry]:
     """Return the entries of a memory file, in order; line ends in their texts are LF."""
     if layout.delimiter is not None:
         return list(_split_delimited(source, layout.delimiter))
-    return [entry for block in _blocks(source) if (entry := _entry(source, *block))]
+    return list(split_from(source, 0))
+
+
+def split_from(source: str, start: int) -> Iterator[Entry]:
+    """Yield the entries of a plain memory file from a place on where a block begins."""
+    return (entry for block in _blocks(source, start) if (entry := _entry(source, *block)))
 
 
 def ends_open(source: str) -> str | None:
@@ -70,8 +75,8 @@ class _Line:
     end: int
 
 
-def _lines(source: str) -> Iterator[_Line]:
-    for found in _LINE.finditer(source, 1 if source.startswith("\ufeff") else 0):
+def _lines(source: str, start: int = 0) -> Iterator[_Line]:
+    for found in _LINE.finditer(source, start or (1 if source.startswith("\ufeff") else 0)):
         if found.end() > found.start():
             yield _Line(found.start(), found.end())
 
@@ -85,10 +90,10 @@ def _next_fence(fence: str | None, line: str) -> str | None:
     return None if closes else fence
 
 
-def _blocks(source: str) -> Iterator[tuple[int, int, int]]:
+def _blocks(source: str, start: int) -> Iterator[tuple[int, int, int]]:
     """Yield outer start, text start and outer end of each block that may be an entry."""
     block: _Block | None = None
-    for line in _lines(source):
+    for line in _lines(source, start):
         text = source[line.start : line.end]
         if block is not None and block.takes(text):
             block.extend(line.end, text)
