@@ -31,7 +31,13 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "memory": {"memory": "memory", "capture": "memory", "sear": "memory", "unsear": "memory"},
     "decide": {"settle": "decide", "fork": "decide"},
-    "history": {"log": "history", "show": "history", "diff": "history"},
+    "history": {
+        "log": "history",
+        "show": "history",
+        "diff": "history",
+        "blame": "audit",
+        "search": "audit",
+    },
     "repair": {
         "freeze": "repair",
         "thaw": "repair",
