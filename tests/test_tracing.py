@@ -22,6 +22,10 @@ def edited(text: str, edit: tuple[int, int, str]) -> str:
     return text[:start] + new + text[start + length :]
 
 
+def never() -> bool:
+    return False
+
+
 def agrees(version: tracing.Version) -> None:
     whole = entries.split(version.source, version.layout)
     assert [item.text for item in version.items] == [entry.plain for entry in whole]
@@ -35,7 +39,7 @@ def test_a_version_reached_by_steps_is_the_one_that_is_read(
 ) -> None:
     version = tracing.read(text, layout)
     for edit in edits:
-        version, _ = tracing.before(version, edited(version.source, edit), layout, paired=False)
+        version, _ = tracing.before(version, edited(version.source, edit), layout, never)
         agrees(version)
 
 
@@ -43,7 +47,7 @@ def test_a_version_reached_by_steps_is_the_one_that_is_read(
 @given(TEXTS, TEXTS, st.booleans())
 def test_every_item_stays_comes_goes_or_is_reworded(new: str, old: str, paired: bool) -> None:
     after = tracing.read(new, PLAIN)
-    before, change = tracing.before(after, old, PLAIN, paired=paired)
+    before, change = tracing.before(after, old, PLAIN, lambda: paired)
     came = {*change.added, *(item for _, item in change.reworded)}
     went = {*change.removed, *(item for item, _ in change.reworded)}
     assert came == set(after.items) - set(before.items)
@@ -53,13 +57,13 @@ def test_every_item_stays_comes_goes_or_is_reworded(new: str, old: str, paired: 
 
 def test_a_replacement_is_one_rewording_however_unlike() -> None:
     after = tracing.read("- a\n- quite another\n", PLAIN)
-    _, change = tracing.before(after, "- a\n- b\n", PLAIN, paired=True)
+    _, change = tracing.before(after, "- a\n- b\n", PLAIN, lambda: True)
     assert [(old.text, new.text) for old, new in change.reworded] == [("b", "quite another")]
 
 
 def test_alike_texts_are_a_rewording_and_unlike_ones_are_not() -> None:
     after = tracing.read("- the user lives in Berlin\n- z\n", PLAIN)
-    _, change = tracing.before(after, "- the user lives in Paris\n- q\n", PLAIN, paired=False)
+    _, change = tracing.before(after, "- the user lives in Paris\n- q\n", PLAIN, never)
     assert [(old.text, new.text) for old, new in change.reworded] == [
         ("the user lives in Paris", "the user lives in Berlin")
     ]

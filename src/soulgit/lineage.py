@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from soulgit import personas
 from soulgit.core import composition, record, tracing
@@ -25,16 +26,21 @@ class Step:
     """
 
     commit: Commit
-    record: Record
     change: Change
     after: Version
     before: Version | None
 
+    @property
+    def record(self) -> Record:
+        """What the commit says of itself."""
+        return record.parse(self.commit.message)
+
 
 def version(repository: Repository, commit_id: str, target: Target) -> Version:
     """Return a memory file at a commit, split as a whole."""
-    source, layout = _read(repository, repository.commit(commit_id).tree, target)
-    return tracing.read(source, layout)
+    tree = repository.commit(commit_id).tree
+    place = _place(repository, tree, target)
+    return tracing.read(_read(repository, tree, place), place.layout)
 
 
 def walk(
@@ -48,25 +54,28 @@ def walk(
     """
     after = after or version(repository, tip, target)
     commit = repository.commit(tip)
-    while True:
-        told = record.parse(commit.message)
-        parent = _parent(repository, commit, told)
-        if parent is None:
-            yield Step(commit, told, Change(added=list(after.items)), after, None)
-            return
-        if _entry_ids(repository, commit.tree, target) != _entry_ids(
-            repository, parent.tree, target
-        ):
-            source, layout = _read(repository, parent.tree, target)
-            paired = told.action in _PAIRED
-            before, change = tracing.before(after, source, layout, paired=paired)
-            yield Step(commit, told, change, after, before)
+    place = _place(repository, commit.tree, target)
+    while (parent := _parent(repository, commit)) is not None:
+        older = _place(repository, parent.tree, target)
+        if older != place:
+            source = _read(repository, parent.tree, older)
+            is_paired = partial(_is_paired, commit.message)
+            before, change = tracing.before(after, source, older.layout, is_paired)
+            yield Step(commit, change, after, before)
             after = before
-        commit = parent
+        commit, place = parent, older
+    yield Step(commit, Change(added=list(after.items)), after, None)
 
 
-def _parent(repository: Repository, commit: Commit, told: Record) -> Commit | None:
-    following = next(iter(commit.parents), told.forked_from if told.action == "fork" else None)
+def _is_paired(message: str) -> bool:
+    return record.parse(message).action in _PAIRED
+
+
+def _parent(repository: Repository, commit: Commit) -> Commit | None:
+    following = next(iter(commit.parents), None)
+    if following is None:
+        told = record.parse(commit.message)
+        following = told.forked_from if told.action == "fork" else None
     if following is None:
         return None
     try:
@@ -77,14 +86,21 @@ def _parent(repository: Repository, commit: Commit, told: Record) -> Commit | No
         return None
 
 
-def _entry_ids(repository: Repository, tree: str, target: Target) -> tuple[str | None, Layout]:
-    """Return what tells two versions of a memory file apart without reading them."""
-    layout = personas.tree_layout(repository, tree)
-    entry = repository.entry(tree, layout.memory_path(target))
-    return (None if entry is None else entry.id), layout
+@dataclass(frozen=True)
+class _Place:
+    """Where a memory file lies in a tree, and its object: what tells two versions apart."""
+
+    layout: Layout
+    path: str
+    id: str | None
 
 
-def _read(repository: Repository, tree: str, target: Target) -> tuple[str, Layout]:
+def _place(repository: Repository, tree: str, target: Target) -> _Place:
     layout = personas.tree_layout(repository, tree)
-    data = repository.read(tree, layout.memory_path(target)) or b""
-    return composition.decode(data), layout
+    path = layout.memory_path(target)
+    entry = repository.entry(tree, path)
+    return _Place(layout, path, None if entry is None else entry.id)
+
+
+def _read(repository: Repository, tree: str, place: _Place) -> str:
+    return composition.decode(repository.read(tree, place.path) or b"")

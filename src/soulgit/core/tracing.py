@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from soulgit.core import entries
@@ -60,11 +60,14 @@ def read(source: str, layout: Layout) -> Version:
     return Version(source, layout, items, [entry.outer_start for entry in found])
 
 
-def before(after: Version, source: str, layout: Layout, *, paired: bool) -> tuple[Version, Change]:
+def before(
+    after: Version, source: str, layout: Layout, is_paired: Callable[[], bool]
+) -> tuple[Version, Change]:
     """Return the version before another, by its text, and what the other changed.
 
-    Items that stay are the same objects in both. With `paired` what came is the rewording
-    of what went, one for one and in order, as a replacement is; else texts must be alike.
+    Items that stay are the same objects in both. Where `is_paired` says so, what came is the
+    rewording of what went, one for one and in order, as a replacement is; else texts must be
+    alike. It is asked only where something came and something went.
     """
     if layout.delimiter is not None or layout != after.layout:
         known = read(source, layout)
@@ -72,7 +75,7 @@ def before(after: Version, source: str, layout: Layout, *, paired: bool) -> tupl
         texts, starts = [item.text for item in known.items], known.starts
     else:
         first, last, texts, starts = _split_anew(after, source)
-    old, change = _follow(after.items[first:last], texts, paired=paired)
+    old, change = _follow(after.items[first:last], texts, is_paired)
     shift = len(source) - len(after.source)
     version = Version(
         source,
@@ -85,7 +88,7 @@ def before(after: Version, source: str, layout: Layout, *, paired: bool) -> tupl
 
 def compare(old: Version, new: Version) -> Change:
     """Return how one version differs from another, with items of their own."""
-    return _follow(new.items, [item.text for item in old.items], paired=False)[1]
+    return _follow(new.items, [item.text for item in old.items], lambda: False)[1]
 
 
 def _split_anew(after: Version, source: str) -> tuple[int, int, list[str], list[int]]:
@@ -139,7 +142,7 @@ def _common_end(one: str, other: str, start: int) -> int:
 
 
 def _follow(
-    new: Sequence[Item], texts: Sequence[str], *, paired: bool
+    new: Sequence[Item], texts: Sequence[str], is_paired: Callable[[], bool]
 ) -> tuple[list[Item], Change]:
     """Return the items that some texts are, those of `new` where they stayed, and the change."""
     staying: dict[str, deque[Item]] = defaultdict(deque)
@@ -150,7 +153,7 @@ def _follow(
     kept = known.intersection(old)
     added = [item for item in new if item not in kept]
     removed = [item for item in old if item not in known]
-    pairs = list(_reworded(removed, added, paired=paired))
+    pairs = list(_reworded(removed, added, is_paired)) if removed and added else []
     told = {item for pair in pairs for item in pair}
     return old, Change(
         [item for item in added if item not in told],
@@ -160,11 +163,11 @@ def _follow(
 
 
 def _reworded(
-    removed: Sequence[Item], added: Sequence[Item], *, paired: bool
+    removed: Sequence[Item], added: Sequence[Item], is_paired: Callable[[], bool]
 ) -> Iterator[tuple[Item, Item]]:
-    if paired and len(removed) == len(added):
+    if len(removed) == len(added) and is_paired():
         yield from zip(removed, added, strict=True)
-    elif removed and added and len(removed) * len(added) <= _COMPARED:
+    elif len(removed) * len(added) <= _COMPARED:
         yield from _alike(removed, added)
 
 
