@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pygit2
@@ -597,3 +598,53 @@ def test_a_companion_made_of_another_takes_along_what_is_said(
     assert b"fact of the first" not in memory(twin)
     assert b"fact of the twin" not in memory(home_dir)
     assert git("log", "-1", "--format=%s", "twin~1").startswith("fork: twin from ")
+
+
+def test_a_group_keeps_its_rights_and_the_doctor_tells_of_the_setting(home_dir: Path) -> None:
+    git = git_home(home_dir, BASE)
+    git("config", "core.sharedRepository", "group")
+    (home_dir / "MEMORY.md").chmod(0o660)
+    umask = os.umask(0o077)
+    try:
+        assert not act(home_dir, "add", "x").is_error
+    finally:
+        os.umask(umask)
+    assert (home_dir / "MEMORY.md").stat().st_mode & 0o777 == 0o660
+    assert memory(home_dir) == b"- a\n- x\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "soulgit", "doctor", str(home_dir)], capture_output=True, check=True
+    )
+    assert b"core.sharedRepository=group" in done.stdout
+    git.agrees()
+
+
+@pytest.fixture
+def mounted(home_dir: Path, tmp_path: Path) -> Iterator[Path]:
+    """What is mounted where a home has its memory, as `docker -v FILE:FILE` does."""
+    source = tmp_path / "mounted.md"
+    source.write_text("- mounted\n")
+    git_home(home_dir, BASE)
+    mount = ["mount", "--bind", str(source), str(home_dir / "MEMORY.md")]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs leave to mount")
+    yield source
+    subprocess.run(["umount", str(home_dir / "MEMORY.md")], check=True)
+
+
+def test_a_file_that_is_a_mount_point_is_written_in_place(home_dir: Path, mounted: Path) -> None:
+    names = sorted(path.name for path in home_dir.iterdir())
+    for action, text, more in (
+        ("add", "x", {}),
+        ("add", "a longer one " * 500, {}),
+        ("replace", "a longer one " * 500, {"with": "y"}),
+    ):
+        result = act(home_dir, action, text, **more)
+        assert not result.is_error, result.output
+    assert mounted.read_bytes() == memory(home_dir) == b"- mounted\n- x\n- y\n"
+    assert mounted.samefile(home_dir / "MEMORY.md")
+    assert sorted(path.name for path in home_dir.iterdir()) == names
+    assert list((home_dir / ".git" / "soulgit" / "scratch").iterdir()) == []
+    git = Git(home_dir)
+    assert git.bytes("show", "HEAD:MEMORY.md") == memory(home_dir)
+    assert git.subjects()[3:] == ["capture: changed MEMORY.md", "by hand"]
+    git.agrees()

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from soulgit.core.actor import Moment
 from soulgit.errors import RepositoryRefused, UnsafeFile
 from tests.support import Git, fixed_clock, git_home, put
 from tests.test_cli import Shell
+from tests.test_crashes import ACT, needs_strace, traced
 
 DATES = ("GIT_COMMITTER_DATE", "GIT_AUTHOR_DATE")
 BASE = {"SOUL.md": "You are Ava.\n", "MEMORY.md": "- a\n"}
@@ -453,3 +455,94 @@ def test_odd_names_of_homes(shell: Shell) -> None:
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
+
+
+LONG = "long, " * 1_000 + "and over"
+MOUNTED = f"- a\n- {LONG}\n- z\n"
+
+
+@pytest.fixture
+def mounted(home_dir: Path, tmp_path: Path) -> Iterator[Path]:
+    """What is mounted where a home has its memory, so that it is written in place."""
+    source = tmp_path / "mounted.md"
+    source.write_text(MOUNTED)
+    git_home(home_dir, {**BASE, "MEMORY.md": source.read_text()})
+    mount = ["mount", "--bind", str(source), str(home_dir / "MEMORY.md")]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs leave to mount")
+    yield source
+    subprocess.run(["umount", str(home_dir / "MEMORY.md")], check=True)
+
+
+CUT_OFF = [
+    {"action": "remove", "text": LONG},
+    {"action": "replace", "text": LONG, "with": "short"},
+    {"action": "replace", "text": "a", "with": "b" * 3_000},
+    {"action": "add", "text": "cut off, " * 1_000 + "and over"},
+]
+
+
+def killed_while_it_writes(home: Path, action: dict[str, str]) -> None:
+    """Kill an action as it has put its files, and before anything else."""
+    source = """
+        import json, os, signal, sys
+        import soulgit
+        from soulgit import landing
+        tool = soulgit.memory_tool(sys.argv[1])
+        landing._put_index = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
+        tool.execute(json.loads(sys.argv[2]))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(source), str(home), json.dumps(action)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+
+
+def is_ended_whole(home: Path, action: dict[str, str], done: str) -> None:
+    git = Git(home)
+    assert not add(home, "next").is_error
+    assert (home / "MEMORY.md").read_text() == done + "- next\n"
+    subjects = git.subjects()
+    assert subjects[0] == 'memory(self): add "next"'
+    assert subjects[1].startswith(f"memory(self): {action['action']} ")
+    assert subjects[2:] == ["by hand"]
+    assert locks(home) == []
+    git.agrees()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99, 1])
+@pytest.mark.parametrize("action", CUT_OFF, ids=lambda action: action["action"])
+def test_a_mounted_file_that_is_half_new_and_half_old_is_ended_by_the_next(
+    home_dir: Path, mounted: Path, action: dict[str, str], share: float
+) -> None:
+    old = mounted.read_bytes()
+    killed_while_it_writes(home_dir, action)
+    new = mounted.read_bytes()
+    same = next(at for at in range(len(new)) if new[: at + 1] != old[: at + 1])
+    written = same + max(1, int((len(new) - same) * share))
+    mounted.write_bytes(new[:written] + old[written:])
+    is_ended_whole(home_dir, action, new.decode())
+    assert mounted.read_bytes() == (home_dir / "MEMORY.md").read_bytes()
+
+
+@needs_strace
+@pytest.mark.parametrize("action", CUT_OFF, ids=lambda action: action["action"])
+def test_a_writer_that_is_killed_as_it_cuts_a_mounted_file_is_ended_by_the_next(
+    home_dir: Path, mounted: Path, action: dict[str, str]
+) -> None:
+    words = ["-c", ACT, str(home_dir), json.dumps(action)]
+    done = traced("ftruncate:signal=SIGKILL:when=1", *words, at=home_dir / "MEMORY.md")
+    assert done.was_hit
+    assert done.code == -signal.SIGKILL
+    data = mounted.read_bytes()
+    soul = soulgit.compose_soul(home_dir, at="HEAD")
+    assert soul.text.endswith("- z")
+    new = carried_out_on(MOUNTED, action)
+    assert data.startswith(new.encode())
+    is_ended_whole(home_dir, action, new)
+
+
+def carried_out_on(text: str, action: dict[str, str]) -> str:
+    """What an action makes of a memory file."""
+    if action["action"] == "add":
+        return f"{text}- {action['text']}\n"
+    line = f"- {action['with']}\n" if "with" in action else ""
+    return text.replace(f"- {action['text']}\n", line)

@@ -23,6 +23,7 @@ RANKS = {
     "intent": 4,
     "landing": 4,
     "growth": 4,
+    "reflogs": 4,
     "personas": 4,
     "freeze": 4,
     "guards": 4,

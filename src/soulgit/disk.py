@@ -282,6 +282,16 @@ def read_raw(root: str, path: str) -> bytes | None:
         return None
 
 
+def lines(path: str) -> list[bytes]:
+    """Return the lines of a file, none where there is no such file."""
+    with storage_faults(f"{path} cannot be read"):
+        try:
+            with open(path, "rb") as file:
+                return file.readlines()
+        except FileNotFoundError:
+            return []
+
+
 def read_line(path: str) -> str:
     """Return the first line of a small text file of git's."""
     with storage_faults(f"{path} cannot be read"), open(path, encoding="utf-8") as file:

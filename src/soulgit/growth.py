@@ -1,4 +1,4 @@
-"""Keeping a home small: loose objects into packs, packs into bigger ones, reflogs cut short.
+"""Keeping a home small: loose objects into packs, and packs into bigger ones.
 
 None of it is needed for a reply, so it comes after a write, outside the writer lock, never
 waits, and never makes a write fail that is done. One round packs at most so many
@@ -22,11 +22,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from soulgit import disk
-from soulgit.core.actor import UNKNOWN
-from soulgit.errors import BusyError, SoulgitError
+from soulgit.errors import BusyError
 from soulgit.git import Repository, packs
-from soulgit.git.locking import locked_refs
-from soulgit.git.packfile import NotJoinable
+from soulgit.git.packfile import HeldTwice, NotJoinable
 from soulgit.landing import Ground
 
 _DUE_SAMPLE = 4
@@ -38,10 +36,6 @@ _TIER = 8
 
 _FOLDED_BYTES = 64 * 2**20
 """Packs that would be bigger together are made one by `collect` alone."""
-
-_REFLOG_ENTRIES = 1_000
-_REFLOG_BYTES = 2 * _REFLOG_ENTRIES * 150
-"""A reflog of fewer bytes is not looked into."""
 
 _GC_SECONDS = 12 * 3_600
 """How long git itself takes a `gc.pid` to mean a collection that still runs."""
@@ -70,14 +64,23 @@ class _Known:
 
 def after_write(ground: Ground) -> None:
     """Do one round where it is due; trouble is left to the next one."""
-    with contextlib.suppress(SoulgitError, OSError):
-        sampled = packs.sampled(ground.repository)
-        if sampled >= _DUE_SAMPLE and sampled - _read(ground).left >= _DUE_SAMPLE:
+    with contextlib.suppress(Exception):  # whatever it is: the write is done, and was promised
+        if _is_due(ground):
             with _round(ground) as (repository, known):
                 _pack(ground, repository, known, _ROUND_OBJECTS)
                 _fold(ground, repository, known, _due_for_folding(repository, known))
                 known.left = packs.sampled(repository)
-                trim_reflogs(ground)
+
+
+def _is_due(ground: Ground) -> bool:
+    sampled = packs.sampled(ground.repository)
+    if sampled < _DUE_SAMPLE:
+        return False
+    known = _read(ground)
+    if sampled < known.left:  # somebody took away what could not be packed
+        known.left = sampled
+        _write(ground, known)
+    return sampled - known.left >= _DUE_SAMPLE
 
 
 def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Collected:
@@ -93,7 +96,6 @@ def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Colle
         _remove_packed_loose(repository)
         folded = _fold(ground, repository, known, known.packs)
         known.left = packs.sampled(repository)
-        trim_reflogs(ground, longer_than_bytes=0)
     return Collected(packed, folded, before, disk.bytes_below(ground.repository.common_dir))
 
 
@@ -129,6 +131,7 @@ def _refuse_while_git_collects(repository: Repository) -> None:
 def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> int:
     """Pack the oldest loose objects that a ref leads to, and return how many."""
     ids = packs.reachable(repository, packs.loose(repository))[:most]
+    ids = packs.unpacked(repository, ids, known.packs)  # a killed round leaves some in both
     if not ids:
         return 0
     name = packs.write(repository, ids, _scratch(ground))
@@ -164,8 +167,12 @@ def _fold(ground: Ground, repository: Repository, known: _Known, names: list[str
         return 0
     try:
         name = packs.joined(repository, free, _scratch(ground))
+    except HeldTwice:
+        ids = set().union(*(packs.ids(repository, name) for name in free))
+        name = packs.write(repository, ids, _scratch(ground))
     except NotJoinable:
-        known.packs = [name for name in known.packs if name not in free]
+        damaged = {name for name in free if not packs.is_whole(repository, name)}
+        known.packs = [name for name in known.packs if name not in damaged]
         return 0
     _place(ground, repository, known, name)
     for old in free:
@@ -184,7 +191,7 @@ def _remove_packed_loose(repository: Repository) -> None:
     """Take away loose objects that are in a pack too, as `git prune-packed` does."""
     loose = packs.loose(repository)
     for name in packs.names(repository):
-        with contextlib.suppress(NotJoinable):
+        if packs.is_whole(repository, name):
             packs.remove_loose(repository, loose & packs.ids(repository, name))
 
 
@@ -216,27 +223,3 @@ def _write(ground: Ground, known: _Known) -> None:
     data = json.dumps({"packs": known.packs, "left": known.left}).encode()
     scratch = os.path.join(_scratch(ground), "packs.json")
     disk.replace(ground.state_dir, "packs.json", data, scratch, durable=ground.durable)
-
-
-def trim_reflogs(ground: Ground, longer_than_bytes: int = _REFLOG_BYTES) -> None:
-    """Cut the reflogs of HEAD and of the branch to their newest entries, under their locks."""
-    repository = ground.repository
-    head = repository.head().ref
-    names = ["HEAD", *([head] if head else [])]
-    paths = [repository.reflog_path(name) for name in names]
-    long = [path for path in paths if (disk.size_bytes(path) or 0) > longer_than_bytes]
-    if long:
-        with locked_refs(repository, names, UNKNOWN, 0):
-            for path in long:
-                _trim(ground, path)
-
-
-def _trim(ground: Ground, path: str) -> None:
-    with open(path, "rb") as file:
-        lines = file.readlines()
-    if len(lines) <= _REFLOG_ENTRIES:
-        return
-    scratch = os.path.join(_scratch(ground), "reflog")
-    directory, name = os.path.split(path)
-    newest = b"".join(lines[-_REFLOG_ENTRIES:])
-    disk.replace(directory, name, newest, scratch, durable=ground.durable)

@@ -105,8 +105,8 @@ def land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
 
 
 def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
-    intent = _intent(ground, plan)
-    intents.write(ground.state_dir, intent, durable=ground.durable)
+    intents.write(ground.state_dir, intent_for(ground, plan), durable=ground.durable)
+    has_landed = False
     try:
         with _locks(ground, plan) as refs:
             if not still() or not _refs_stand(ground.repository, plan):
@@ -118,10 +118,23 @@ def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
                 _put_index(ground, plan)
                 sync_directories(ground, plan.files)
                 refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
-    finally:
-        if not _is_half_decided(ground.repository, plan):
-            with contextlib.suppress(SoulgitError):
-                intents.clear(ground.state_dir)
+            has_landed = True
+    except SoulgitError:
+        if not has_landed:
+            _clear_unless_half_decided(ground, plan)
+            raise
+        # A lock could not be taken away; the intent names it, and the next writer does it.
+    except BaseException:
+        _clear_unless_half_decided(ground, plan)
+        raise
+    else:
+        _clear_unless_half_decided(ground, plan)
+
+
+def _clear_unless_half_decided(ground: Ground, plan: Plan) -> None:
+    if not _is_half_decided(ground.repository, plan):
+        with contextlib.suppress(SoulgitError):
+            intents.clear(ground.state_dir)
 
 
 def heal(ground: Ground) -> bool:
@@ -200,7 +213,9 @@ def _take_back_index(ground: Ground, intent: Intent) -> None:
             _put_index(ground, plan)
 
 
-def _intent(ground: Ground, plan: Plan) -> Intent:
+def intent_for(ground: Ground, plan: Plan) -> Intent:
+    """Return what a plan is about to do, as its intent record says it."""
+
     def blob_id(data: bytes | None) -> str | None:
         return None if data is None else ground.repository.hash_blob(data)
 
@@ -380,13 +395,18 @@ def _rewrite(ground: Ground, files: dict[str, str | None]) -> None:
     sync_directories(ground, files)
 
 
+def _waits(repository: Repository, head: tuple[str | None, str] | None) -> bool:
+    """Whether HEAD has still to move."""
+    return head is not None and head[0] != head[1] and repository.head_target() == head[0]
+
+
 def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
     """Do what is left of a dead writer's work, in the same order."""
     repository = ground.repository
     now = {name: repository.ref(name) for name in intent.refs}
     present = index_entries(ground.index_path, intent.index)
     plan = Plan(
-        refs={name: ids for name, ids in intent.refs.items() if now[name] == ids[0]},
+        refs={name: ids for name, ids in intent.refs.items() if now[name] == ids[0] != ids[1]},
         message=intent.message,
         actor=UNKNOWN,
         index={
@@ -394,7 +414,7 @@ def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
             for path, (old, new) in intent.index.items()
             if present.get(path) == old and old != new
         },
-        head=intent.head if intent.head and repository.head_target() == intent.head[0] else None,
+        head=intent.head if _waits(repository, intent.head) else None,
     )
     if not (plan.refs or plan.index or plan.head or waiting_files):
         return

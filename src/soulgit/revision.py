@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from soulgit import adoption, disk, freeze, guards, landing, personas
+from soulgit import adoption, disk, freeze, guards, landing, personas, reflogs
 from soulgit.adoption import Entries, Hand, Step, Working
 from soulgit.core.actor import Identity
 from soulgit.core.layout import Layout
@@ -91,6 +91,9 @@ def revise(
     deadline = time.monotonic() + home.wait_seconds
     with home.writing() as ground:
         tip = _revise_until(home, ground, edit, hand, branch, deadline)
+        if tip is not None:
+            with contextlib.suppress(SoulgitError):  # the write is done; a later one tries again
+                reflogs.trim(ground)
     if tip is not None:
         from soulgit import growth
 

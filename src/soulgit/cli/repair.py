@@ -106,11 +106,11 @@ def gc_command(home: str, as_json: bool) -> None:
     Writes do all of this by themselves, a little at a time; here it is done to the end.
     No object is dropped, whatever leads to it or not.
     """
-    from soulgit import growth
+    from soulgit import upkeep
 
     opened = words.open_home(home)
     with output.progress("packing") as progress:
-        done = growth.collect(opened.ground(), progress)
+        done = upkeep.gc(opened, progress)
     if as_json:
         output.json_document(asdict(done))
         return

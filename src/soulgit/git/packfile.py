@@ -21,7 +21,11 @@ _MOST_BYTES = 2**31
 
 
 class NotJoinable(Exception):
-    """Packs that are damaged, too big together, or that hold an object twice."""
+    """Packs that are damaged or too big together."""
+
+
+class HeldTwice(NotJoinable):
+    """Packs that share an object, which one pack may hold once only."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,15 @@ class Index:
     ids: tuple[bytes, ...]
     checksums: tuple[int, ...]
     offsets: tuple[int, ...]
+    pack_checksum: bytes
 
 
 def read_index(data: bytes) -> Index:
-    """Return what the bytes of an index say; raises NotJoinable for one of another form."""
+    """Return what the bytes of an index say; raises NotJoinable for a damaged one."""
     if not data.startswith(_INDEX_HEADER):
         raise NotJoinable("an index of another version")
+    if hashlib.sha1(data[:-_ID_BYTES]).digest() != data[-_ID_BYTES:]:
+        raise NotJoinable("a damaged index")
     start = len(_INDEX_HEADER) + 256 * 4
     (count,) = struct.unpack_from(">I", data, start - 4)
     ids = tuple(
@@ -47,16 +54,44 @@ def read_index(data: bytes) -> Index:
     offsets = struct.unpack_from(f">{count}I", data, numbers + 4 * count)
     if any(offset >= _MOST_BYTES for offset in offsets):
         raise NotJoinable("a pack of more than two gigabytes")
-    return Index(ids, checksums, offsets)
+    return Index(ids, checksums, offsets, data[-2 * _ID_BYTES : -_ID_BYTES])
+
+
+def is_whole(pack: bytes, index: bytes) -> bool:
+    """Whether a pack and its index are undamaged and belong together."""
+    try:
+        _body(pack, read_index(index))
+    except NotJoinable:
+        return False
+    return True
+
+
+def holds(index: bytes, object_id: bytes) -> bool:
+    """Whether the bytes of an index name an object; the index is taken to be undamaged."""
+    first = object_id[0]
+    fan_out = struct.unpack_from(">256I", index, len(_INDEX_HEADER))
+    low, high = fan_out[first - 1] if first else 0, fan_out[first]
+    start = len(_INDEX_HEADER) + 256 * 4
+    while low < high:
+        middle = (low + high) // 2
+        at = start + middle * _ID_BYTES
+        if index[at : at + _ID_BYTES] < object_id:
+            low = middle + 1
+        else:
+            high = middle
+    return index[start + low * _ID_BYTES : start + (low + 1) * _ID_BYTES] == object_id
 
 
 def join(packs: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     """Return one pack, and its index, for several packs given with theirs.
 
-    Raises NotJoinable where one is damaged, for its damage would get a checksum that holds.
+    Raises NotJoinable where one is damaged, for its damage would get a checksum that holds,
+    HeldTwice where they share an object.
     """
+    if not packs:
+        raise NotJoinable("no pack at all")
     indexes = [read_index(index) for _, index in packs]
-    bodies = [_body(pack) for pack, _ in packs]
+    bodies = [_body(pack, index) for (pack, _), index in zip(packs, indexes, strict=True)]
     if sum(map(len, bodies)) >= _MOST_BYTES:
         raise NotJoinable("a pack of more than two gigabytes")
     shifts = accumulate(map(len, bodies[:-1]), initial=0)
@@ -67,20 +102,23 @@ def join(packs: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
         )
     )
     if any(one[0] == other[0] for one, other in pairwise(entries)):
-        raise NotJoinable("packs that hold an object twice")
+        raise HeldTwice("packs that share an object")
     head = _PACK_HEADER.pack(b"PACK", 2, len(entries))
     joined = b"".join([head, *bodies])
     checksum = hashlib.sha1(joined).digest()
     return joined + checksum, _index(entries, checksum)
 
 
-def _body(pack: bytes) -> bytes:
-    """Return the objects of a pack that is whole."""
-    signature, version, _ = _PACK_HEADER.unpack_from(pack)
-    if (signature, version) != (b"PACK", 2):
-        raise NotJoinable("a pack of another version")
+def _body(pack: bytes, index: Index) -> bytes:
+    """Return the objects of a pack that is whole and that an index speaks of."""
+    if len(pack) < _PACK_HEADER.size + _ID_BYTES:
+        raise NotJoinable("a pack that is cut off")
+    if _PACK_HEADER.unpack_from(pack) != (b"PACK", 2, len(index.ids)):
+        raise NotJoinable("a pack of another version, or of another index")
     if hashlib.sha1(pack[:-_ID_BYTES]).digest() != pack[-_ID_BYTES:]:
         raise NotJoinable("a damaged pack")
+    if pack[-_ID_BYTES:] != index.pack_checksum:
+        raise NotJoinable("an index of another pack")
     return pack[_PACK_HEADER.size : -_ID_BYTES]
 
 

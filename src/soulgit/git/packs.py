@@ -13,8 +13,9 @@ import pygit2
 
 from soulgit import disk
 from soulgit.errors import SoulgitError
+from soulgit.git import packfile
 from soulgit.git.faults import translated
-from soulgit.git.packfile import join, read_index
+from soulgit.git.packfile import holds, join, read_index
 from soulgit.git.repository import Repository
 from soulgit.git.values import TREE_MODE
 
@@ -69,8 +70,8 @@ def write(repository: Repository, ids: Iterable[str], scratch: str) -> str:
         for object_id in ids:
             builder.add(pygit2.Oid(hex=object_id))
         builder.write(scratch)
-    (name,) = {entry.rpartition(".")[0] for entry in disk.names(scratch)}
-    return name
+    (made,) = (entry for entry in disk.names(scratch) if entry.endswith(".pack"))
+    return made.removesuffix(".pack")
 
 
 def place(repository: Repository, name: str, scratch: str, *, durable: bool) -> None:
@@ -86,18 +87,32 @@ def place(repository: Repository, name: str, scratch: str, *, durable: bool) -> 
 
 def joined(repository: Repository, names: Iterable[str], scratch: str) -> str:
     """Make one pack of several and return its name; it still has to be placed."""
-    place = directory(repository)
-    data = [
-        (_bytes(os.path.join(place, name + ".pack")), _bytes(os.path.join(place, name + ".idx")))
-        for name in names
-    ]
-    pack, index = join(data)
+    known = list(names)
+    pack, index = join([_both(repository, name) for name in known])
     made = f"pack-{pack[-20:].hex()}"
+    like = os.stat(os.path.join(directory(repository), known[0] + ".pack"))
     for ending, content in ((".pack", pack), (".idx", index)):
         path = os.path.join(scratch, made + ending)
         disk.write(path, content, durable=False)
-        os.chmod(path, 0o444)
+        os.chmod(path, like.st_mode & 0o444)
     return made
+
+
+def is_whole(repository: Repository, name: str) -> bool:
+    """Whether a pack is undamaged, as far as its checksums tell."""
+    return packfile.is_whole(*_both(repository, name))
+
+
+def unpacked(repository: Repository, object_ids: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return those of some objects that none of some packs holds."""
+    indexes = [_both(repository, name, only_index=True)[1] for name in names]
+    raw = ((object_id, bytes.fromhex(object_id)) for object_id in object_ids)
+    return [text for text, data in raw if not any(holds(index, data) for index in indexes)]
+
+
+def _both(repository: Repository, name: str, *, only_index: bool = False) -> tuple[bytes, bytes]:
+    path = os.path.join(directory(repository), name)
+    return b"" if only_index else _bytes(path + ".pack"), _bytes(path + ".idx")
 
 
 def ids(repository: Repository, name: str) -> set[str]:
