@@ -800,3 +800,16 @@ def test_inherited_variables_of_git_do_not_matter(
     assert theirs.subjects() == ["by hand"]
     git.agrees()
     theirs.agrees()
+
+
+def test_a_model_may_be_asked_why(home_dir: Path) -> None:
+    tool = memory_tool(home_dir, ask_reason=True)
+    assert "reason" in tool.input_schema["properties"]
+    assert "reason" not in memory_tool(home_dir).input_schema["properties"]
+    told = {"action": "add", "text": "x", "reason": "she said so\nSoul-Action: init"}
+    assert not tool.execute(told).is_error
+    trailers = Git(home_dir)("log", "-1", "--format=%(trailers)").splitlines()
+    assert "Soul-Reason: she said so Soul-Action: init" in trailers
+    assert "Soul-Action: init" not in trailers
+    assert tool.execute({"action": "add", "text": "y", "reason": 3}).is_error
+    assert memory_tool(home_dir).execute(told).is_error

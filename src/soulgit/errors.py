@@ -28,6 +28,7 @@
     │   ├── HomeFrozen              the emergency stop is on
     │   ├── PersonaPending          a persona edit is not settled
     │   ├── SearedChanged           a seared entry was changed or dropped by hand
+    │   ├── ChangedSince            what would be taken back was changed since
     │   └── ConflictPending         a merge or rebase in progress, unmerged bootstrap files
     ├── BusyError               4   another writer holds the home
     ├── UnreachableError        5   a remote or model cannot be reached
@@ -246,6 +247,13 @@ class SearedChanged(UndecidedError):
 
     kind = "seared-changed"
     default_hint = "put it back, or run `soulgit unsear` with its text to let it change"
+
+
+class ChangedSince(UndecidedError):
+    """What would be taken back was changed since."""
+
+    kind = "changed-since"
+    default_hint = "`--keep` leaves these as they are, `--drop` takes them back all the same"
 
 
 class ConflictPending(UndecidedError):

@@ -75,7 +75,7 @@ def log(home: AnyHome, *, at: str | None = None, wanted: Wanted = Wanted()) -> I
     """
     home = as_home(home)
     start = revisions.resolve(home, "HEAD" if at is None else at)
-    entries = (_entry(commit) for commit in _walk(home.repository, start))
+    entries = (entry(commit) for commit in _walk(home.repository, start))
     return (entry for entry in entries if wanted.wants(entry))
 
 
@@ -91,7 +91,7 @@ def show(home: AnyHome, revision: str) -> tuple[Entry, list[FileChange]]:
     with home.reading() as repository:
         commit = repository.commit(commit_id)
         before = _parent_contents(repository, commit)
-        return _entry(commit), changes(before, personas.readable_contents(repository, commit.tree))
+        return entry(commit), changes(before, personas.readable_contents(repository, commit.tree))
 
 
 def diff(home: AnyHome, old: str | None = None, new: str | None = None) -> list[FileChange]:
@@ -137,7 +137,8 @@ def _walk(repository: Repository, start: str) -> Iterator[Commit]:
         yield from (repository.commit(part) for part in repository.region(commit.id, following))
 
 
-def _entry(commit: Commit) -> Entry:
+def entry(commit: Commit) -> Entry:
+    """Return a commit and what its record says."""
     return Entry(
         id=commit.id,
         parents=commit.parents,

@@ -218,10 +218,13 @@ class Home:
         return Ground(self.path, self.repository, self.index_path, self.wait_seconds, self.durable)
 
     @contextmanager
-    def writing(self, wait_seconds: float | None = None) -> Iterator[Ground]:
+    def writing(
+        self, wait_seconds: float | None = None, *, while_frozen: bool = False
+    ) -> Iterator[Ground]:
         """Hold the writer lock of the repository, with nothing left half done.
 
-        Linked homes of one repository share it. Raises BusyError after a bounded wait.
+        In a frozen home what is half done stays so, but for who repairs it `while_frozen`.
+        Linked homes of one repository share the lock. Raises BusyError after a bounded wait.
         """
         import filelock  # its import costs more than a whole reading command
 
@@ -240,7 +243,7 @@ class Home:
                 except filelock.Timeout as fault:
                     raise self._busy(path, ground) from fault
             try:
-                if freezes.state(self.repository) is None:
+                if while_frozen or freezes.state(self.repository) is None:
                     landing.heal(ground)
                 else:
                     landing.sweep(ground)

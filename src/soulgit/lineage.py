@@ -59,15 +59,16 @@ def walk(
         older = _place(repository, parent.tree, target)
         if older != place:
             source = _read(repository, parent.tree, older)
-            is_paired = partial(_is_paired, commit.message)
-            before, change = tracing.before(after, source, older.layout, is_paired)
+            paired = partial(is_paired, commit.message)
+            before, change = tracing.before(after, source, older.layout, paired)
             yield Step(commit, change, after, before)
             after = before
         commit, place = parent, older
     yield Step(commit, Change(added=list(after.items)), after, None)
 
 
-def _is_paired(message: str) -> bool:
+def is_paired(message: str) -> bool:
+    """Whether a commit put one text in the place of each that went, as its record says."""
     return record.parse(message).action in _PAIRED
 
 

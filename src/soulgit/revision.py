@@ -80,16 +80,24 @@ Edit = Callable[[Snapshot], Draft | None]
 
 
 def revise(
-    home: Home, edit: Edit | None = None, *, hand: Hand = Hand(), branch: str | None = None
+    home: Home,
+    edit: Edit | None = None,
+    *,
+    hand: Hand = Hand(),
+    branch: str | None = None,
+    while_frozen: bool = False,
 ) -> str | None:
     """Write what an edit makes of a home; return the new tip, None where nothing changed.
 
     What a person changed by hand is recorded first, in commits of its own; with no edit
     that is all. An edit that returns None, or raises, changes nothing at all. `branch` is
-    the branch that the caller is bound to. Raises NotAHome for a directory that is none.
+    the branch that the caller is bound to. Raises NotAHome for a directory that is none, and
+    HomeFrozen while it is frozen, unless a person repairs it `while_frozen`.
     """
     deadline = time.monotonic() + home.wait_seconds
-    with home.writing() as ground:
+    with home.writing(while_frozen=while_frozen) as ground:
+        if not while_frozen:
+            freeze.refuse_frozen(home.repository)
         tip = _revise_until(home, ground, edit, hand, branch, deadline)
         if tip is not None:
             with contextlib.suppress(SoulgitError):  # the write is done; a later one tries again
@@ -204,7 +212,6 @@ class _Work:
 def _revise_once(
     home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
 ) -> str | None:
-    freeze.refuse_frozen(home.repository)
     head = writable_head(home, branch)
     working = home.look()
     state = gate(home.repository, head, working, hand)
@@ -302,13 +309,16 @@ def _plan(
     return Plan(refs, f"soulgit: {last.record.action}", last.author, files, index)
 
 
-def put_aside(home: Home, name: str, before: bytes | None, data: bytes) -> None:
+def put_aside(
+    home: Home, name: str, before: bytes | None, data: bytes | None, *, while_frozen: bool = False
+) -> None:
     """Save a persona file on disk without a commit, where it waits for a person's decision.
 
-    Raises InvalidArgument where it is no longer as it was `before`.
+    Raises EditRefused where it is no longer as it was `before`.
     """
-    with home.writing() as ground:
-        freeze.refuse_frozen(home.repository)
+    with home.writing(while_frozen=while_frozen) as ground:
+        if not while_frozen:
+            freeze.refuse_frozen(home.repository)
         writable_head(home, None)
         working = home.look()
         if working.contents.get(name) != before:

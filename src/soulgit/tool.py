@@ -46,6 +46,9 @@ INPUT_SCHEMA: dict[str, Any] = {
 }
 
 
+_REASON = {"type": "string", "description": "Why, in one short sentence."}
+
+
 @dataclass(frozen=True)
 class Result:
     """A reply: its first line is the contract's, further ones help; `revision` the new tip."""
@@ -61,15 +64,17 @@ class Tool:
     name = NAME
     description = DESCRIPTION
 
-    def __init__(self, home: Home, told: Told) -> None:
+    def __init__(self, home: Home, told: Told, *, ask_reason: bool = False) -> None:
         self._home = home
         self._told = told
+        self._ask_reason = ask_reason
         self._branch = home.head().branch if home.is_home else None
 
     @property
     def input_schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments, a copy of its own."""
-        return {**INPUT_SCHEMA, "properties": dict(INPUT_SCHEMA["properties"])}
+        asked = {"reason": _REASON} if self._ask_reason else {}
+        return {**INPUT_SCHEMA, "properties": {**INPUT_SCHEMA["properties"], **asked}}
 
     def execute(self, arguments: Mapping[str, Any], *, source: str | None = None) -> Result:
         """Carry out one call; whatever goes wrong is a result with `is_error`.
@@ -78,6 +83,10 @@ class Tool:
         """
         told = self._told if source is None else replace(self._told, source=source)
         try:
+            if self._ask_reason and isinstance(arguments, Mapping):
+                arguments = dict(arguments)
+                told = replace(told, reason=_text(arguments, "reason") or told.reason)
+                arguments.pop("reason", None)
             write = parse(arguments)
             outcome = memory.perform(self._home, write, told, branch=self._branch)
             self._branch = self._branch or self._home.head().branch
@@ -100,10 +109,14 @@ def memory_tool(
     model: str | None = None,
     origin: str = "tool",
     source: str | None = None,
+    ask_reason: bool = False,
 ) -> Tool:
-    """Return the memory tool of a home, or of a directory that becomes one at its first write."""
+    """Return the memory tool of a home, or of a directory that becomes one at its first write.
+
+    With `ask_reason` the model may say why; it goes into the commit's trailers.
+    """
     told = Told(origin=origin, source=source, session=session, model=model)
-    return Tool(as_home(home), told)
+    return Tool(as_home(home), told, ask_reason=ask_reason)
 
 
 def parse(arguments: Mapping[str, Any]) -> Write:

@@ -39,6 +39,8 @@ VERBS: dict[str, dict[str, str]] = {
         "search": "audit",
     },
     "repair": {
+        "undo": "undo",
+        "restore": "undo",
         "freeze": "repair",
         "thaw": "repair",
         "token": "repair",
