@@ -199,6 +199,14 @@ def archived_by(repository: Repository, branch: str) -> str | None:
     return None
 
 
+def archives(repository: Repository) -> Iterator[tuple[str, str]]:
+    """Yield each branch that a fork has archived, and the commit it was forked from."""
+    for name in _persona_refs(repository):
+        shown = _shown(repository, name)
+        if shown is not None and shown.archived is not None and shown.forked_from is not None:
+            yield shown.archived, shown.forked_from
+
+
 def refuse_archived(repository: Repository, branch: str) -> None:
     """Raise BranchRefused for a branch that a fork has archived."""
     by = archived_by(repository, branch)

@@ -1,4 +1,4 @@
-"""`blame`, `search`: who taught the companion what, and when; what it ever knew."""
+"""`blame`, `search`, `verify`: who taught the companion what, and whether history is whole."""
 
 from __future__ import annotations
 
@@ -88,6 +88,38 @@ def search_command(
     else:
         output.lines((line for one in found for line in _found_lines(one)), paged=True)
     return 0 if found else 1
+
+
+@click.command("verify")
+@words.optional_home_argument
+@click.option("--contains", "commit_id", metavar="ID", help="Only whether this commit is in it.")
+@words.json_option
+def verify_command(home: str | None, commit_id: str | None, as_json: bool) -> int:
+    """Check that the history holds together; exit 1 and the commits where it does not.
+
+    Every commit of soulgit's is done again and compared with what it says of itself.
+    """
+    from soulgit import verification
+
+    opened = words.open_written(home)
+    if commit_id is not None:
+        is_there = verification.contains(opened, commit_id)
+        told = "is" if is_there else "is not"
+        if as_json:
+            output.json_document({"contains": is_there})
+        else:
+            output.line(f"{commit_id} {told} in the history of {opened.path}")
+        return 0 if is_there else 1
+    with output.progress("verifying") as progress:
+        faults = verification.verify(opened, progress)
+    if as_json:
+        output.json_document([asdict(fault) for fault in faults])
+    else:
+        output.lines(
+            f"{(fault.id or '-')[:12]:12} {fault.kind}: {fault.message}" for fault in faults
+        )
+        output.note(f"{len(faults)} faults" if faults else "the history holds together")
+    return 1 if faults else 0
 
 
 def _line(origin: Origin) -> str:

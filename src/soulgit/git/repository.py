@@ -19,7 +19,7 @@ from soulgit.disk import nearest_directory, storage_faults, sync_directory
 from soulgit.errors import ConflictPending, NotAHome, ObjectMissing, RepositoryRefused, UnsafeFile
 from soulgit.git import durability
 from soulgit.git.faults import translated
-from soulgit.git.values import LINK_MODE, Commit, Head, TreeEntry
+from soulgit.git.values import LINK_MODE, TREE_MODE, Commit, Head, TreeEntry
 
 _IN_PROGRESS = {
     RepositoryState.MERGE: "merge",
@@ -45,6 +45,8 @@ def refuse_bare(path: str) -> None:
 
 
 _FILE_MODES = (int(FileMode.BLOB), int(FileMode.BLOB_EXECUTABLE))
+
+_SUBMODULE_MODE = 0o160000
 
 _KEPT = 256
 """How many objects an opened repository keeps: what an action reads, it reads several times."""
@@ -73,6 +75,7 @@ class Repository:
         self._commits: dict[str, Commit] = {}
         self._trees: dict[str, pygit2.Tree] = {}
         self._blobs: dict[str, bytes] = {}
+        self._intact: set[str] = set()
 
     @classmethod
     def open(cls, path: str, *, durable: bool = True) -> Repository:
@@ -258,6 +261,36 @@ class Repository:
             time=Moment(found.commit_time, found.commit_time_offset),
             message=found.raw_message.decode("utf-8", "replace"),
         )
+
+    def is_made_at_once(self, commit_id: str) -> bool:
+        """Whether a commit's author and committer are the same, at the same time."""
+        found = self._object(commit_id, pygit2.Commit)
+        author, committer = found.author, found.committer
+        return (author.raw_name, author.raw_email, author.time, author.offset) == (
+            committer.raw_name, committer.raw_email, committer.time, committer.offset,
+        )  # fmt: skip
+
+    def read_all(self, commit_id: str) -> None:
+        """Read a commit and all that its tree holds from the store, where hashes are checked.
+
+        Raises ObjectMissing or RepositoryRefused for what is not here or is damaged.
+        """
+        tree_id = str(self._object(commit_id, pygit2.Commit).tree_id)
+        for object_id in (commit_id, *self._below(tree_id)):
+            if object_id not in self._intact:
+                with translated(self.path):
+                    self._handle.read(pygit2.Oid(hex=object_id))
+                self._intact.add(object_id)
+
+    def _below(self, tree_id: str) -> Iterator[str]:
+        if tree_id in self._intact:
+            return
+        yield tree_id
+        for entry in self.children(tree_id):
+            if entry.mode == TREE_MODE:
+                yield from self._below(entry.id)
+            elif entry.mode != _SUBMODULE_MODE:
+                yield entry.id
 
     def has(self, object_id: str) -> bool:
         """Whether an object is here."""
