@@ -257,11 +257,17 @@ def test_show_gives_the_record_and_both_sides(shell: Shell, ava: Git) -> None:
     value = json.loads(shell("show", "ava", "HEAD", "--json").text)
     assert (value["text"], value["with"]) == ("tea", "mate")
     assert value["files"] == [
-        {"name": "MEMORY.md", "before": "- likes tea", "after": "- likes mate", "hidden": False}
+        {
+            "name": "MEMORY.md",
+            "before": "- likes tea",
+            "after": "- likes mate",
+            "hidden": False,
+            "entries": {"added": [], "removed": [], "reworded": [["likes tea", "likes mate"]]},
+        }
     ]
     text = shell("show", "ava", "HEAD").text
     assert "action   replace" in text
-    assert text.endswith("-- likes tea\n+- likes mate\n")
+    assert text.endswith("~ likes tea\n→ likes mate\n")
     assert "- likes tea" in shell("show", "ava", "HEAD~1", "--soul").text
 
 
@@ -271,8 +277,9 @@ def test_diff_by_hand_since_and_between(shell: Shell, ava: Git) -> None:
     (ava.path / "USER.md").unlink()
     text = shell("diff", "ava").text
     assert "--- a/USER.md\n+++ /dev/null\n" in text
-    assert "-- likes tea\n+- likes mate\n" in text
-    assert "+- speaks Tamil" in shell("diff", "ava", "HEAD~1", "HEAD").text
+    assert "~ likes tea\n→ likes mate\n" in text
+    assert "+ speaks Tamil" in shell("diff", "ava", "HEAD~1", "HEAD").text
+    assert shell("diff", "ava", "--stat").text == "USER.md: 1 removed\nMEMORY.md: 1 reworded\n"
     assert json.loads(shell("diff", "ava", "HEAD", "--json").text)[0]["after"] is None
 
 
@@ -417,6 +424,6 @@ def test_the_tour_plays_and_leaves_nothing(shell: Shell) -> None:
     assert done.code == 0
     assert "$ soulgit compose nova --at HEAD~1\n" in done.text
     assert done.text.count("\n- The third drawer sticks.") == 1
-    assert "\n+- The third drawer sticks.\n" in done.text
+    assert "\n+ The third drawer sticks.\n" in done.text
     assert list((shell.directory / "tmp").iterdir()) == []
     assert not (shell.directory / "root").exists()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from soulgit import personas, revisions
-from soulgit.core import composition, record
+from soulgit.core import composition, record, tracing
 from soulgit.core.actor import Identity, Moment
-from soulgit.core.layout import BOOTSTRAP_ORDER
+from soulgit.core.layout import BOOTSTRAP_ORDER, PLAIN, Layout, target_of
 from soulgit.core.record import Record
 from soulgit.errors import ObjectMissing, RevisionNotFound
 from soulgit.git import Commit, Repository
@@ -55,16 +55,27 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class EntryChanges:
+    """How a memory file differs by entry; the reworded ones are pairs of old and new."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    reworded: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class FileChange:
     """One bootstrap file before and after, as a model sees it; None where it is absent.
 
     `hidden` says that something differs that no model sees: frontmatter, a comment, bytes.
+    `entries` is told of memory files, where entries differ.
     """
 
     name: str
     before: str | None
     after: str | None
     hidden: bool = False
+    entries: EntryChanges | None = None
 
 
 def log(home: AnyHome, *, at: str | None = None, wanted: Wanted = Wanted()) -> Iterator[Entry]:
@@ -90,8 +101,8 @@ def show(home: AnyHome, revision: str) -> tuple[Entry, list[FileChange]]:
     commit_id = revisions.resolve(home, revision)
     with home.reading() as repository:
         commit = repository.commit(commit_id)
-        before = _parent_contents(repository, commit)
-        return entry(commit), changes(before, personas.readable_contents(repository, commit.tree))
+        before = _parent_side(repository, commit)
+        return entry(commit), changes(before, _tree_side(repository, commit.tree))
 
 
 def diff(home: AnyHome, old: str | None = None, new: str | None = None) -> list[FileChange]:
@@ -101,17 +112,27 @@ def diff(home: AnyHome, old: str | None = None, new: str | None = None) -> list[
     changed by hand since the last commit.
     """
     home = as_home(home)
-    before = _contents(home, "HEAD" if old is None else old)
-    after = home.look().contents if new is None else _contents(home, new)
-    return changes(before, after)
+    before = _side(home, "HEAD" if old is None else old)
+    if new is not None:
+        return changes(before, _side(home, new))
+    working = home.look()
+    return changes(before, Side(working.contents, working.layout))
 
 
-def changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[FileChange]:
+@dataclass(frozen=True)
+class Side:
+    """Bootstrap files by name, and their layout: one side of a comparison."""
+
+    contents: Mapping[str, bytes]
+    layout: Layout = PLAIN
+
+
+def changes(before: Side, after: Side) -> list[FileChange]:
     """Return the bootstrap files that differ, in the order of composition."""
     return [
-        _change(name, before.get(name), after.get(name))
+        _change(name, before, after)
         for name in BOOTSTRAP_ORDER
-        if before.get(name) != after.get(name)
+        if before.contents.get(name) != after.contents.get(name)
     ]
 
 
@@ -160,19 +181,23 @@ def _searched(entry: Entry) -> str:
     return "\n".join(filter(None, (told.subject, told.text, told.replacement, told.reason)))
 
 
-def _contents(home: Home, revision: str) -> dict[str, bytes]:
+def _side(home: Home, revision: str) -> Side:
     if revision == "HEAD" and home.is_home and home.head().tip is None:
-        return {}
+        return Side({})
     commit_id = revisions.resolve(home, revision)
     with home.reading() as repository:
-        return personas.readable_contents(repository, repository.commit(commit_id).tree)
+        return _tree_side(repository, repository.commit(commit_id).tree)
 
 
-def _parent_contents(repository: Repository, commit: Commit) -> dict[str, bytes]:
+def _tree_side(repository: Repository, tree: str) -> Side:
+    contents = personas.readable_contents(repository, tree)
+    return Side(contents, personas.tree_layout(repository, tree))
+
+
+def _parent_side(repository: Repository, commit: Commit) -> Side:
     try:
         parent = next(iter(commit.parents), None)
-        tree = repository.commit(parent).tree if parent else None
-        return personas.readable_contents(repository, tree) if tree else {}
+        return _tree_side(repository, repository.commit(parent).tree) if parent else Side({})
     except ObjectMissing:
         if not repository.is_shallow:
             raise
@@ -182,9 +207,27 @@ def _parent_contents(repository: Repository, commit: Commit) -> dict[str, bytes]
         ) from None
 
 
-def _change(name: str, before: bytes | None, after: bytes | None) -> FileChange:
-    seen = [None if data is None else _seen(name, data) for data in (before, after)]
-    return FileChange(name, seen[0], seen[1], hidden=seen[0] == seen[1])
+def _change(name: str, before: Side, after: Side) -> FileChange:
+    sides = [(side.contents.get(name), side.layout) for side in (before, after)]
+    seen = [None if data is None else _seen(name, data) for data, _ in sides]
+    entries = _entry_changes(sides[0], sides[1]) if target_of(name) else None
+    return FileChange(name, seen[0], seen[1], hidden=seen[0] == seen[1], entries=entries)
+
+
+def _entry_changes(
+    before: tuple[bytes | None, Layout], after: tuple[bytes | None, Layout]
+) -> EntryChanges | None:
+    """Return how the entries differ, None where none does, but their order or what is between."""
+    old, new = (
+        tracing.read(composition.decode(data or b""), layout) for data, layout in (before, after)
+    )
+    change = tracing.compare(old, new)
+    found = EntryChanges(
+        added=tuple(item.text for item in change.added),
+        removed=tuple(item.text for item in change.removed),
+        reworded=tuple((was.text, now.text) for was, now in change.reworded),
+    )
+    return found if found.added or found.removed or found.reworded else None
 
 
 def _seen(name: str, data: bytes) -> str:

@@ -28,7 +28,7 @@ from soulgit.gate import waits
 from soulgit.git import Head, Repository, TreeEntry
 from soulgit.git.staging import index_entries
 from soulgit.git.values import BRANCHES, EXECUTABLE_MODE, FILE_MODE, LINK_MODE
-from soulgit.history import FileChange, changes
+from soulgit.history import FileChange, Side, changes
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
 from soulgit.revision import revise, writable_head
@@ -129,7 +129,7 @@ def persona_changes(home: AnyHome) -> list[FileChange]:
 
     return [
         replace(change, before=shown(change.before), after=shown(change.after))
-        for change in changes(before, after)
+        for change in changes(Side(before), Side(after))
         if change.name in PERSONA_NAMES
     ]
 

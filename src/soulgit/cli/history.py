@@ -14,7 +14,9 @@ from soulgit.cli import output, words
 from soulgit.core.record import ACTIONS
 
 if TYPE_CHECKING:
-    from soulgit.history import Entry, FileChange
+    from soulgit.history import Entry, EntryChanges, FileChange
+
+_COUNTED = ("added", "removed", "reworded")
 
 
 @click.command("log")
@@ -96,12 +98,15 @@ def show_command(home: str, rev: str, soul: bool, as_json: bool) -> None:
 @words.optional_home_argument
 @click.argument("old", type=words.REVISION, required=False)
 @click.argument("new", type=words.REVISION, required=False)
+@click.option("--stat", is_flag=True, help="Only how many entries and lines differ.")
 @words.json_option
-def diff_command(home: str | None, old: str | None, new: str | None, as_json: bool) -> None:
+def diff_command(
+    home: str | None, old: str | None, new: str | None, stat: bool, as_json: bool
+) -> None:
     """Show how the soul differs between revisions, or by hand.
 
     Without revisions: what was changed by hand. With OLD: since then. With OLD and NEW:
-    between the two. Both may be times.
+    between the two. Both may be times. Memory is shown by entry, other files by line.
     """
     from soulgit import history
 
@@ -110,7 +115,7 @@ def diff_command(home: str | None, old: str | None, new: str | None, as_json: bo
     if as_json:
         output.json_document([asdict(change) for change in changes])
     else:
-        output.lines(diff_lines(changes), paged=True)
+        output.lines(map(_stat, changes) if stat else diff_lines(changes), paged=True)
 
 
 def _json(entry: Entry) -> dict[str, Any]:
@@ -159,8 +164,26 @@ def diff_lines(changes: Iterable[FileChange]) -> Iterator[str]:
     for change in changes:
         if change.hidden:
             yield f"{change.name}: changed only in what no model sees"
-            continue
-        yield from map(_coloured, _unified(change))
+        elif change.entries is not None:
+            yield from map(_coloured, _by_entry(change, change.entries))
+        else:
+            yield from map(_coloured, _unified(change))
+
+
+def _by_entry(change: FileChange, entries: EntryChanges) -> Iterator[str]:
+    yield from (f"--- {_names(change)[0]}", f"+++ {_names(change)[1]}")
+    for sign, texts in (("-", entries.removed), ("+", entries.added)):
+        for text in texts:
+            yield from _signed(sign, text)
+    for old, new in entries.reworded:
+        yield from (*_signed("~", old), *_signed("→", new))
+
+
+def _signed(sign: str, text: str) -> Iterator[str]:
+    """Yield an entry's lines, the first with a sign."""
+    first, *others = text.split("\n")
+    yield f"{sign} {first}"
+    yield from (f"{sign}   {line}" for line in others)
 
 
 def _unified(change: FileChange) -> Iterator[str]:
@@ -168,12 +191,30 @@ def _unified(change: FileChange) -> Iterator[str]:
     return difflib.unified_diff(
         [] if before is None else before.splitlines(),
         [] if after is None else after.splitlines(),
-        "/dev/null" if before is None else f"a/{change.name}",
-        "/dev/null" if after is None else f"b/{change.name}",
+        *_names(change),
         lineterm="",
     )
 
 
+def _names(change: FileChange) -> tuple[str, str]:
+    """Return how the two sides are called, as git calls them."""
+    return (
+        "/dev/null" if change.before is None else f"a/{change.name}",
+        "/dev/null" if change.after is None else f"b/{change.name}",
+    )
+
+
+def _stat(change: FileChange) -> str:
+    if change.hidden:
+        return f"{change.name}: only what no model sees"
+    if change.entries is not None:
+        counts = {name: len(getattr(change.entries, name)) for name in _COUNTED}
+        return f"{change.name}: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+    signs = [line[0] for line in itertools.islice(_unified(change), 2, None)]
+    return f"{change.name}: {signs.count('+')} lines added, {signs.count('-')} removed"
+
+
 def _coloured(line: str) -> str:
-    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    colours = {"+": "green", "→": "green", "-": "red", "~": "red", "@": "cyan"}
+    colour = colours.get(line[:1])
     return click.style(line, fg=colour) if colour else line

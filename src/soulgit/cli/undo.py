@@ -118,6 +118,8 @@ def _tell(
 def _preview(home: Home, files: Mapping[str, bytes | None]) -> Iterable[str]:
     from soulgit import history
 
-    had = home.look().contents
+    working = home.look()
+    had = working.contents
     after = {name: data for name, data in {**had, **files}.items() if data is not None}
-    return diff_lines(history.changes(had, after))
+    sides = (history.Side(contents, working.layout) for contents in (had, after))
+    return diff_lines(history.changes(*sides))
