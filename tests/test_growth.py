@@ -1236,3 +1236,18 @@ def test_packs_are_read_by_no_more_people_than_loose_objects(home_dir: Path) -> 
     finally:
         os.umask(umask)
     assert (modes, joined) == ({0}, {0})
+
+
+def test_a_pack_that_holds_all_of_another_is_not_taken_away_with_it(home_dir: Path) -> None:
+    git = git_home(home_dir, BASE)
+    add(home_dir, "b")
+    upkeep.gc(home_dir)
+    (whole,) = pack_names(git)
+    base = str(objects_dir(git) / "pack" / "pack")
+    part = "pack-" + git("pack-objects", "-q", base, stdin=git("rev-parse", "HEAD^{tree}").encode())
+    state = home_dir / ".git" / "soulgit" / "packs.json"
+    state.write_text(json.dumps({"packs": [whole, part], "left": 0}))
+    upkeep.gc(home_dir)
+    assert len(pack_names(git)) == 1
+    git("fsck", "--strict")
+    assert git("show", "HEAD:MEMORY.md") == "- a\n- b"

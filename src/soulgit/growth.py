@@ -68,7 +68,8 @@ def after_write(ground: Ground) -> None:
         if _is_due(ground):
             with _round(ground) as (repository, known):
                 _pack(ground, repository, known, _ROUND_OBJECTS)
-                _fold(ground, repository, known, _due_for_folding(repository, known))
+                due = _due_for_folding(repository, known)
+                _fold(ground, repository, known, due, most=_TIER * _ROUND_OBJECTS)
                 known.left = packs.sampled(repository)
 
 
@@ -130,8 +131,9 @@ def _refuse_while_git_collects(repository: Repository) -> None:
 
 def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> int:
     """Pack the oldest loose objects that a ref leads to, and return how many."""
-    ids = packs.reachable(repository, packs.loose(repository))[:most]
-    ids = packs.unpacked(repository, ids, known.packs)  # a killed round leaves some in both
+    waiting = packs.reachable(repository, packs.loose(repository))
+    # A killed round leaves some that are packed and loose; a collection takes those away.
+    ids = packs.unpacked(repository, waiting, known.packs)[:most]
     if not ids:
         return 0
     name = packs.write(repository, ids, _scratch(ground))
@@ -160,8 +162,13 @@ def _tier(size_bytes: int) -> int:
     return tier
 
 
-def _fold(ground: Ground, repository: Repository, known: _Known, names: list[str]) -> int:
-    """Make one pack of several of ours, and return of how many."""
+def _fold(
+    ground: Ground, repository: Repository, known: _Known, names: list[str], most: int | None = None
+) -> int:
+    """Make one pack of several of ours, and return of how many.
+
+    Where they share objects these are packed anew, but not more than `most`: that takes time.
+    """
     free = [name for name in names if not packs.is_relied_on(repository, name)]
     if len(free) < 2:
         return 0
@@ -169,20 +176,23 @@ def _fold(ground: Ground, repository: Repository, known: _Known, names: list[str
         name = packs.joined(repository, free, _scratch(ground))
     except HeldTwice:
         ids = set().union(*(packs.ids(repository, name) for name in free))
+        if most is not None and len(ids) > most:
+            return 0
         name = packs.write(repository, ids, _scratch(ground))
     except NotJoinable:
         damaged = {name for name in free if not packs.is_whole(repository, name)}
         known.packs = [name for name in known.packs if name not in damaged]
         return 0
     _place(ground, repository, known, name)
-    for old in free:
+    replaced = set(free) - {name}  # one that holds all of the others comes out as it is
+    for old in replaced:
         packs.remove(repository, old)
-    known.packs = [name for name in known.packs if name not in free]
+    known.packs = [known_name for known_name in known.packs if known_name not in replaced]
     return len(free)
 
 
 def _place(ground: Ground, repository: Repository, known: _Known, name: str) -> None:
-    known.packs.append(name)
+    known.packs = [*dict.fromkeys([*known.packs, name])]
     _write(ground, known)
     packs.place(repository, name, _scratch(ground), durable=ground.durable)
 
