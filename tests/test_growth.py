@@ -32,6 +32,7 @@ import soulgit
 from soulgit import Home, forking, growth, history, upkeep
 from soulgit.core.actor import Identity
 from soulgit.errors import BusyError
+from soulgit.git import Repository, packs
 from soulgit.git.packfile import NotJoinable, join
 from tests.support import Git, fixed_clock, git_home, put
 from tests.test_cli import Shell
@@ -1240,14 +1241,28 @@ def test_packs_are_read_by_no_more_people_than_loose_objects(home_dir: Path) -> 
 
 def test_a_pack_that_holds_all_of_another_is_not_taken_away_with_it(home_dir: Path) -> None:
     git = git_home(home_dir, BASE)
-    add(home_dir, "b")
-    upkeep.gc(home_dir)
-    (whole,) = pack_names(git)
+    blob = git("rev-parse", "HEAD:MEMORY.md")
+    git("repack", "-qad")
+    scratch = home_dir.parent / "scratch"
+    scratch.mkdir()
+    repository = Repository.open(str(home_dir))
+    ours = packs.write(repository, [blob], str(scratch))
+    packs.place(repository, ours, str(scratch), durable=False)
     base = str(objects_dir(git) / "pack" / "pack")
-    part = "pack-" + git("pack-objects", "-q", base, stdin=git("rev-parse", "HEAD^{tree}").encode())
-    state = home_dir / ".git" / "soulgit" / "packs.json"
-    state.write_text(json.dumps({"packs": [whole, part], "left": 0}))
+    named = git(
+        "-c",
+        "pack.compression=0",
+        "pack-objects",
+        "-q",
+        "--no-reuse-object",
+        base,
+        stdin=blob.encode(),
+    )
+    state = home_dir / ".git" / "soulgit"
+    state.mkdir()
+    told = {"packs": [ours, f"pack-{named}"], "left": 0}
+    (state / "packs.json").write_text(json.dumps(told))
     upkeep.gc(home_dir)
-    assert len(pack_names(git)) == 1
+    assert ours in pack_names(git)
+    assert f"pack-{named}" not in pack_names(git)
     git("fsck", "--strict")
-    assert git("show", "HEAD:MEMORY.md") == "- a\n- b"
