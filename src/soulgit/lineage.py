@@ -14,7 +14,7 @@ from soulgit.core.tracing import Change, Version
 from soulgit.errors import ObjectMissing
 from soulgit.git import Commit, Repository
 
-_PAIRED = ("replace", "reread")
+_PAIRED = ("replace", "reread", "update")
 """Actions that put one text in the place of each that goes."""
 
 
@@ -69,7 +69,9 @@ def walk(
 
 def is_paired(message: str) -> bool:
     """Whether a commit put one text in the place of each that went, as its record says."""
-    return record.parse(message).action in _PAIRED
+    told = record.parse(message)
+    undone = (told.text or "").splitlines() if told.action == "undo" else []
+    return told.action in _PAIRED or (len(undone) == 1 and '): replace "' in undone[0])
 
 
 def _parent(repository: Repository, commit: Commit) -> Commit | None:

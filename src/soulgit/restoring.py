@@ -9,8 +9,9 @@ from soulgit import personas, revisions
 from soulgit.adoption import Hand
 from soulgit.core import composition, entries, seared, undoing
 from soulgit.core.actor import Identity
-from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, TARGETS, Target, memory_name
+from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, TARGETS, Layout, Target, memory_name
 from soulgit.core.record import Record
+from soulgit.core.undoing import Text
 from soulgit.errors import InvalidArgument, PersonaPending, TextAmbiguous, TextNotFound
 from soulgit.gate import waits
 from soulgit.git import Repository
@@ -88,7 +89,12 @@ def _differing(
     had = snapshot.working.contents
     if what.entry is not None:
         return _with_entry(repository, commit_id, snapshot, what)
-    was = personas.contents(repository, repository.commit(commit_id).tree)
+    tree = repository.commit(commit_id).tree
+    was = _in_layout(
+        personas.contents(repository, tree),
+        personas.tree_layout(repository, tree),
+        snapshot.layout,
+    )
     names = [name for name in _names(what) if was.get(name) != had.get(name)]
     for target in TARGETS:
         name = memory_name(target)
@@ -123,16 +129,29 @@ def _with_entry(
     found = [one for one in found if one[1] == wanted] or found
     if not found:
         raise TextNotFound(f"no memory at {commit_id[:12]} holds this: {what.entry}", notes=())
-    if len(found) > 1:
+    if len(set(found)) > 1:
         shown = tuple(text for _, text in found[:_SHOWN])
         raise TextAmbiguous(f"{len(found)} memories there hold this: {what.entry}", notes=shown)
     target, text = found[0]
     name = memory_name(target)
     origin, now = (_source(data) for data in (was.get(name), snapshot.data(name)))
-    data = undoing.bring(now, origin, text, layout, snapshot.layout).encode(
-        "utf-8", "surrogateescape"
-    )
+    brought = undoing.bring(Text(now, snapshot.layout), Text(origin, layout), text)
+    data = brought.encode("utf-8", "surrogateescape")
     return {} if data == snapshot.data(name) else {name: data}
+
+
+def _in_layout(files: dict[str, bytes], was: Layout, now: Layout) -> dict[str, bytes]:
+    """Return bootstrap files whose memory is written in another layout, where that is another."""
+    if was == now:
+        return files
+    names = [name for name in map(memory_name, TARGETS) if name in files]
+    texts = {name: entries.split(_source(files[name]), was) for name in names}
+    return files | {
+        name: undoing.written([entry.text for entry in known], now).encode(
+            "utf-8", "surrogateescape"
+        )
+        for name, known in texts.items()
+    }
 
 
 def _refuse_pending(home: Home) -> None:

@@ -9,11 +9,11 @@ from functools import partial
 
 from soulgit import history, lineage, personas, revisions
 from soulgit.adoption import Hand
-from soulgit.core import record, seared, undoing
+from soulgit.core import record, seared, tracing, undoing
 from soulgit.core.actor import Identity
-from soulgit.core.layout import PERSONA_NAMES, TARGETS, Target, target_of
+from soulgit.core.layout import PERSONA_NAMES, TARGETS, Target, memory_name, target_of
 from soulgit.core.record import Record
-from soulgit.core.undoing import Choice
+from soulgit.core.undoing import Choice, Text
 from soulgit.errors import ChangedSince, InvalidArgument, RevisionNotFound
 from soulgit.git import Commit, Repository
 from soulgit.history import Entry, Wanted
@@ -118,6 +118,11 @@ def _one(home: Home, commit_id: str) -> Entry:
             f"{commit_id[:12]} is a decision ({action}), and cannot be taken back like a memory",
             hint=_OTHER_WAYS.get(action or "", "edit SOUL.md again and settle it anew"),
         )
+    if not found.parents and home.repository.is_shallow:
+        raise RevisionNotFound(
+            f"the parent of {commit_id[:12]} is not here: this clone is shallow",
+            hint="`git fetch --unshallow` brings the rest",
+        )
     if not found.parents:
         raise InvalidArgument(
             f"{commit_id[:12]} is the first commit: nothing was before it",
@@ -168,7 +173,10 @@ class _Work:
         self._layout = snapshot.layout
         self._choice = choice
         tip = snapshot.head.tip or ""
-        self._later = {target: _Later(repository, tip, target, ids) for target in TARGETS}
+        self._later = {
+            target: _Later(repository, tip, target, ids, self._text(memory_name(target)))
+            for target in TARGETS
+        }
 
     def take_back(self, commit: Commit) -> None:
         for name, before, after in _changed(self._repository, commit):
@@ -191,14 +199,15 @@ class _Work:
         self, commit: Commit, name: str, target: Target, before: bytes | None, after: bytes | None
     ) -> bytes | None:
         now = self.files.get(name)
-        if now == after:
+        trees = [self._repository.commit(one).tree for one in (commit.parents[0], commit.id)]
+        was, became = (personas.tree_layout(self._repository, tree) for tree in trees)
+        if now == after and was == became == self._layout:
             seared.refuse_change(now or b"", before or b"", self._layout)
             return before
         done = undoing.take_back(
-            _source(now),
-            _source(before),
-            _source(after),
-            self._layout,
+            self._text(name),
+            Text(_source(before), was),
+            Text(_source(after), became),
             is_paired=partial(lineage.is_paired, commit.message),
             later=self._later[target].than(commit.id),
             choice=self._choice,
@@ -207,6 +216,9 @@ class _Work:
         data = done.source.encode("utf-8", "surrogateescape")
         seared.refuse_change(now or b"", data, self._layout)
         return data if data or now is not None else None
+
+    def _text(self, name: str) -> Text:
+        return Text(_source(self.files.get(name)), self._layout)
 
 
 def _changed(
@@ -223,10 +235,17 @@ def _changed(
 class _Later:
     """What the entries of a memory file became in commits that are not taken back."""
 
-    def __init__(self, repository: Repository, tip: str, target: Target, but: set[str]) -> None:
+    def __init__(
+        self, repository: Repository, tip: str, target: Target, but: set[str], now: Text
+    ) -> None:
         self._steps = lineage.walk(repository, tip, target) if tip else iter(())
         self._but = but
         self._became: dict[str, str] = {}
+        if tip:  # what a person reworded and nobody has recorded yet
+            by_hand = tracing.compare(
+                lineage.version(repository, tip, target), tracing.read(now.source, now.layout)
+            )
+            self._became = {old.text: new.text for old, new in by_hand.reworded}
 
     def than(self, commit_id: str) -> Mapping[str, str]:
         """Return, for each text that was reworded after a commit, what it is now."""
