@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from soulgit.core import entries
 from soulgit.core.layout import Layout
 
-_LIKE = 0.6
+_LIKE = 0.5
 """From this share of common text on, what came where something went is its rewording."""
 
 _COMPARED = 2_500
