@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from soulgit import lineage, personas, revisions
-from soulgit.core import seared
+from soulgit.core import record, seared
 from soulgit.core.actor import Moment
 from soulgit.core.layout import TARGETS, Target
 from soulgit.core.tracing import Item, Version
 from soulgit.errors import TextAmbiguous, TextNotFound
-from soulgit.git import Repository
+from soulgit.git import Commit, Repository
 from soulgit.home import AnyHome, as_home
 from soulgit.lineage import Step
 from soulgit.memory import entries_of
@@ -67,14 +67,14 @@ def wordings(home: AnyHome, text: str, *, at: str | None = None) -> list[Origin]
         target, after, item = _one(repository, tip, text)
         names = Names(repository)
         return [
-            origin(names, target, wording, step)
-            for wording, step in _rewordings(repository, tip, target, after, item)
+            origin(names, target, wording, commit)
+            for wording, commit in _rewordings(repository, tip, target, after, item)
         ]
 
 
-def _births(repository: Repository, tip: str, target: Target, after: Version) -> dict[Item, Step]:
-    """Return the step in which each item of a version came to its text."""
-    births: dict[Item, Step] = {}
+def _births(repository: Repository, tip: str, target: Target, after: Version) -> dict[Item, Commit]:
+    """Return the commit in which each item of a version came to its text."""
+    births: dict[Item, Commit] = {}
     waiting = set(after.items)
     for step in lineage.walk(repository, tip, target, after):
         born = [item for item in step.change.new if item in waiting]
@@ -87,9 +87,9 @@ def _births(repository: Repository, tip: str, target: Target, after: Version) ->
 
 def of_merged(
     repository: Repository, step: Step, target: Target, born: list[Item]
-) -> dict[Item, Step]:
+) -> dict[Item, Commit]:
     """Return the birth of items in a commit: in a merged parent, where they came from there."""
-    found = dict.fromkeys(born, step)
+    found = dict.fromkeys(born, step.commit)
     for parent in step.commit.parents[1:] if born else ():
         theirs = lineage.version(repository, parent, target)
         by_text = {item.text: item for item in theirs.items}
@@ -100,18 +100,18 @@ def of_merged(
 
 def _rewordings(
     repository: Repository, tip: str, target: Target, after: Version, item: Item
-) -> Iterator[tuple[str, Step]]:
-    """Yield the wordings of an item back to where it came from, each with its step."""
+) -> Iterator[tuple[str, Commit]]:
+    """Yield the wordings of an item back to where it came from, each with its commit."""
     for step in lineage.walk(repository, tip, target, after):
         older = next((old for old, new in step.change.reworded if new is item), None)
         if older is None and item not in step.change.added:
             continue
         birth = of_merged(repository, step, target, [item])[item]
         yield item.text, birth
-        if birth is not step:
-            merged = lineage.version(repository, birth.commit.id, target)
+        if birth is not step.commit:
+            merged = lineage.version(repository, birth.id, target)
             theirs = next(known for known in merged.items if known.text == item.text)
-            further = _rewordings(repository, birth.commit.id, target, merged, theirs)
+            further = _rewordings(repository, birth.id, target, merged, theirs)
             yield from list(further)[1:]
             return
         if older is None:
@@ -149,14 +149,16 @@ class Names:
         return None if digest is None else self._known[digest]
 
 
-def origin(names: Names, target: Target, text: str, step: Step, is_seared: bool = False) -> Origin:
-    """Return what a step says of a text that came in it."""
-    told = step.record
+def origin(
+    names: Names, target: Target, text: str, commit: Commit, is_seared: bool = False
+) -> Origin:
+    """Return what a commit says of a text that came in it."""
+    told = record.parse(commit.message)
     return Origin(
         target=target,
         text=seared.plain(text),
-        id=step.commit.id,
-        time=step.commit.time,
+        id=commit.id,
+        time=commit.time,
         action=told.action,
         origin=told.origin,
         source=told.source,
