@@ -264,7 +264,7 @@ CHILD = """
         moved = names[:{between}] if {between} > 0 else names[{between}:]
         chosen = {{name: targets[name] for name in moved if name in targets}}
         real(locks, chosen, message, head if "HEAD" in moved else None)
-        git_dir = Path(locks._path, ".git")
+        git_dir = Path(locks._repository.path, ".git")
         if git_dir.is_dir():
             for name in names:
                 if name not in moved:
