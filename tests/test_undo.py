@@ -195,7 +195,7 @@ def test_every_kind_of_action_and_file(source: str | None, action: str) -> None:
     twice_undone(source, PLAIN, [action])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SOURCES, st.integers(0, 8), st.sampled_from(["undo", "restore"]))
 def test_one_entry_of_any_file_comes_back_as_itself(source: str, number: int, way: str) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,21 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture
-def ava(shell: Shell) -> Git:
+def ava(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> Git:
     """A home in whose history nearly everything has happened that soulgit writes."""
-    put(shell.directory / "ava", FILES)
-    git = Git(shell.directory / "ava")
+    if not BUILT:
+        BUILT.append(told(Shell(tmp_path_factory.mktemp("built"))))
+    return Git(shutil.copytree(BUILT[0], shell.directory / "ava"))
+
+
+BUILT: list[Path] = []
+"""The home that every test begins with, made once and then copied."""
+
+
+def told(shell: Shell) -> Path:
+    home = shell.directory / "ava"
+    put(home, FILES)
+    git = Git(home)
     for command in (
         ("init", "./ava"),
         ("memory", "add", "./ava", "three\nof two lines", "--source", "telegram:ann"),
@@ -41,9 +53,9 @@ def ava(shell: Shell) -> Git:
         ("traits", "./ava", "drift=0"),
     ):
         shell(*command)
-    put(git.path, {"TOOLS.md": "a tool\n", "MEMORY.md": git_text(git) + "- by hand\n"})
+    put(home, {"TOOLS.md": "a tool\n", "MEMORY.md": git_text(git) + "- by hand\n"})
     assert shell("capture", "./ava").code == 0
-    return git
+    return home
 
 
 def git_text(git: Git) -> str:
