@@ -159,7 +159,7 @@ def sear(home: AnyHome, text: str, by: Identity, *, target: Target | None = None
         found, entry = _one_entry(files, layout, text, target, is_seared=False)
         source = _source(files, found)
         record = _seared_record("sear", found, entry.plain)
-        return Draft(record, by, {memory_name(found): _encoded(seared.mark(source, entry))})
+        return Draft(record, by, {memory_name(found): entries.encode(seared.mark(source, entry))})
 
     return revise(home, edit)
 
@@ -180,7 +180,7 @@ def unsear(home: AnyHome, text: str, by: Identity, *, target: Target | None = No
             found, entry = _one_entry(files, layout, text, target, is_seared=True)
             beneath = True
         plain = entry.plain
-        data = _encoded(seared.unmark(_source(files, found), entry))
+        data = entries.encode(seared.unmark(_source(files, found), entry))
         record = _seared_record("unsear", found, plain)
         return Draft(record, by, {memory_name(found): data}, frees=plain, beneath=beneath)
 
@@ -231,11 +231,7 @@ def _one_entry(
 
 
 def _source(files: Mapping[str, bytes], target: Target) -> str:
-    return files.get(memory_name(target), b"").decode("utf-8", "surrogateescape")
-
-
-def _encoded(source: str) -> bytes:
-    return source.encode("utf-8", "surrogateescape")
+    return entries.decode(files.get(memory_name(target)))
 
 
 def _seared_record(action: str, target: Target, text: str) -> Record:

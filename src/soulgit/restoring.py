@@ -134,9 +134,9 @@ def _with_entry(
         raise TextAmbiguous(f"{len(found)} memories there hold this: {what.entry}", notes=shown)
     target, text = found[0]
     name = memory_name(target)
-    origin, now = (_source(data) for data in (was.get(name), snapshot.data(name)))
+    origin, now = (entries.decode(data) for data in (was.get(name), snapshot.data(name)))
     brought = undoing.bring(Text(now, snapshot.layout), Text(origin, layout), text)
-    data = brought.encode("utf-8", "surrogateescape")
+    data = entries.encode(brought)
     return {} if data == snapshot.data(name) else {name: data}
 
 
@@ -145,11 +145,9 @@ def _in_layout(files: dict[str, bytes], was: Layout, now: Layout) -> dict[str, b
     if was == now:
         return files
     names = [name for name in map(memory_name, TARGETS) if name in files]
-    texts = {name: entries.split(_source(files[name]), was) for name in names}
+    texts = {name: entries.split(entries.decode(files[name]), was) for name in names}
     return files | {
-        name: undoing.written([entry.text for entry in known], now).encode(
-            "utf-8", "surrogateescape"
-        )
+        name: entries.encode(undoing.written([entry.text for entry in known], now))
         for name, known in texts.items()
     }
 
@@ -158,10 +156,6 @@ def _refuse_pending(home: Home) -> None:
     """Raise PersonaPending where an edit that nobody has settled would be written over."""
     if waits(home):
         raise PersonaPending(f"the persona of {home.path} was edited, and nobody has settled it")
-
-
-def _source(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "surrogateescape")
 
 
 def _put_aside(home: Home, files: Mapping[str, bytes | None]) -> None:

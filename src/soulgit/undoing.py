@@ -9,7 +9,7 @@ from functools import partial
 
 from soulgit import history, lineage, personas, revisions
 from soulgit.adoption import Hand
-from soulgit.core import record, seared, tracing, undoing
+from soulgit.core import entries, record, seared, tracing, undoing
 from soulgit.core.actor import Identity
 from soulgit.core.layout import PERSONA_NAMES, TARGETS, Target, memory_name, target_of
 from soulgit.core.record import Record
@@ -206,19 +206,19 @@ class _Work:
             return before
         done = undoing.take_back(
             self._text(name),
-            Text(_source(before), was),
-            Text(_source(after), became),
+            Text(entries.decode(before), was),
+            Text(entries.decode(after), became),
             is_paired=partial(lineage.is_paired, commit.message),
             later=self._later[target].than(commit.id),
             choice=self._choice,
         )
         self.in_the_way += [f"{target}: {text}" for text in done.in_the_way]
-        data = done.source.encode("utf-8", "surrogateescape")
+        data = entries.encode(done.source)
         seared.refuse_change(now or b"", data, self._layout)
         return data if data or now is not None else None
 
     def _text(self, name: str) -> Text:
-        return Text(_source(self.files.get(name)), self._layout)
+        return Text(entries.decode(self.files.get(name)), self._layout)
 
 
 def _changed(
@@ -256,10 +256,6 @@ class _Later:
                 for old, new in step.change.reworded:
                     self._became[old.text] = self._became.get(new.text, new.text)
         return self._became
-
-
-def _source(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "surrogateescape")
 
 
 def _record(

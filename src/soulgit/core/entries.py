@@ -45,6 +45,16 @@ class Entry:
         return self.text.endswith(SEARED_MARKER)
 
 
+def decode(data: bytes | None) -> str:
+    """Return a memory file's text, each byte that is no UTF-8 kept; encode() gives it back."""
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def encode(source: str) -> bytes:
+    """Return the bytes of a text that decode() gave."""
+    return source.encode("utf-8", "surrogateescape")
+
+
 def split(source: str, layout: Layout) -> list[Entry]:
     """Return the entries of a memory file, in order; line ends in their texts are LF."""
     if layout.delimiter is not None:
