@@ -109,7 +109,7 @@ def leave_scratch(git: Git) -> None:
 
 
 def die_before_the_files(git: Git) -> None:
-    killed(git.path, "import soulgit.landing; soulgit.landing.put_files = die")
+    killed(git.path, "import soulgit.landing; soulgit.landing.place_files = die")
 
 
 def die_before_the_refs(git: Git) -> None:
@@ -152,9 +152,9 @@ def test_refs_that_are_half_moved_are_brought_to_their_end(shell: Shell, home_di
         from soulgit.core.actor import UNKNOWN
         from soulgit.git.locking import RefLocks
         move = RefLocks.move
-        def move_one(self, targets, message, head=None):
-            name = next(iter(targets))
-            move(self, {name: targets[name]}, message)
+        def move_one(self):
+            self.held = self.held[:1]
+            move(self)
             os.kill(os.getpid(), signal.SIGKILL)
         RefLocks.move = move_one
         homes.init(sys.argv[1], identifier="1", identify=lambda home: UNKNOWN)

@@ -35,10 +35,11 @@ def killed_at(home: Path, step: str, text: str = "cut off") -> None:
     """Run an add in a process that is killed when it enters a function, named like disk.replace."""
     module, name = step.rsplit(".", 1)
     source = f"""
-        import os, signal, sys
-        import soulgit, {module} as module
+        import os, pkgutil, signal, sys
+        import soulgit
         tool = soulgit.memory_tool(sys.argv[1])
-        module.{name} = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+        owner = pkgutil.resolve_name({module!r})
+        owner.{name} = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
         tool.execute({{"action": "add", "text": sys.argv[2]}})
     """
     done = subprocess.run(
@@ -55,9 +56,11 @@ STEPS = [
     "soulgit.intent.write",
     "soulgit.lockfile.exclusive",
     "soulgit.git.locking._lock",
-    "soulgit.landing.put_files",
-    "soulgit.landing.sync_directories",
-    "soulgit.landing._put_index",
+    "soulgit.git.incoming.Incoming.draft",
+    "soulgit.git.incoming.Incoming.place",
+    "soulgit.landing.place_files",
+    "soulgit.landing.place_index",
+    "soulgit.git.locking.RefLocks.log",
     "soulgit.git.locking.RefLocks.move",
     "soulgit.intent.clear",
 ]
@@ -67,11 +70,7 @@ STEPS = [
 def test_a_writer_killed_at_any_step_is_ended_by_the_next(home_dir: Path, step: str) -> None:
     git = git_home(home_dir, BASE)
     add(home_dir, "first")
-    module, name = ("soulgit.git.locking.RefLocks", "move") if "RefLocks" in step else (step, "")
-    if name:
-        killed_in_method(home_dir)
-    else:
-        killed_at(home_dir, module)
+    killed_at(home_dir, step)
     assert not add(home_dir, "next").is_error
     lines = (home_dir / "MEMORY.md").read_text().splitlines()
     assert lines in (["- a", "- first", "- next"], ["- a", "- first", "- cut off", "- next"])
@@ -82,21 +81,13 @@ def test_a_writer_killed_at_any_step_is_ended_by_the_next(home_dir: Path, step: 
     git.agrees()
 
 
-def killed_in_method(home: Path) -> None:
-    source = """
-        import os, signal, sys
-        import soulgit
-        from soulgit.git.locking import RefLocks
-        tool = soulgit.memory_tool(sys.argv[1])
-        RefLocks.move = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
-        tool.execute({"action": "add", "text": "cut off"})
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(source), str(home)], check=False)
+def killed_before_the_refs(home: Path) -> None:
+    killed_at(home, "soulgit.git.locking.RefLocks.move")
 
 
 def test_a_reading_command_ends_a_dead_writers_work(shell: Shell, home_dir: Path) -> None:
     git = git_home(home_dir, BASE)
-    killed_in_method(home_dir)
+    killed_before_the_refs(home_dir)
     assert "index.lock" in locks(home_dir)
     assert "- cut off" in shell("compose", str(home_dir)).text
     assert locks(home_dir) == []
@@ -106,7 +97,7 @@ def test_a_reading_command_ends_a_dead_writers_work(shell: Shell, home_dir: Path
 
 def test_an_edit_made_after_a_kill_is_kept_as_a_persons(home_dir: Path) -> None:
     git = git_home(home_dir, BASE)
-    killed_in_method(home_dir)
+    killed_before_the_refs(home_dir)
     put(home_dir, {"MEMORY.md": "- a\n- cut off\n- by hand\n"})
     add(home_dir, "next")
     assert git.subjects()[:2] == ['memory(self): add "next"', "capture: changed MEMORY.md"]
@@ -127,7 +118,7 @@ def test_a_living_gits_locks_are_never_removed(home_dir: Path) -> None:
 @pytest.mark.parametrize("how", ["copied", "moved"])
 def test_a_home_that_went_elsewhere_after_a_kill_heals_there(home_dir: Path, how: str) -> None:
     git_home(home_dir, BASE)
-    killed_in_method(home_dir)
+    killed_before_the_refs(home_dir)
     there = home_dir.parent / "there"
     if how == "copied":
         shutil.copytree(home_dir, there, symlinks=True)
@@ -489,7 +480,7 @@ def killed_while_it_writes(home: Path, action: dict[str, str]) -> None:
         import soulgit
         from soulgit import landing
         tool = soulgit.memory_tool(sys.argv[1])
-        landing._put_index = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
+        landing.place_index = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
         tool.execute(json.loads(sys.argv[2]))
     """
     words = [sys.executable, "-c", textwrap.dedent(source), str(home), json.dumps(action)]

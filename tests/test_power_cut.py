@@ -525,7 +525,7 @@ def half_forked(home: Path) -> None:
     put(home, {"SOUL.md": HEAD + EVE})
     source = """
         from soulgit import landing
-        landing._put_index = lambda *a: os.kill(os.getpid(), 9)
+        landing.place_index = lambda *a: os.kill(os.getpid(), 9)
         settling.decide(path, "fork", PAT, name="eve", new_id="2", new_token="horse")
     """
     words = [sys.executable, "-c", PRELUDE + textwrap.dedent(source), str(home)]

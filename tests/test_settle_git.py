@@ -256,19 +256,12 @@ CHILD = """
             real(*words, **named)
         dead()
 
-    def cut_between(locks, targets, message, head=None):
+    def cut_between(locks):
         calls[0] += 1
         if calls[0] != {nth}:
-            return real(locks, targets, message, head)
-        names = [*targets, *(["HEAD"] if head else [])]
-        moved = names[:{between}] if {between} > 0 else names[{between}:]
-        chosen = {{name: targets[name] for name in moved if name in targets}}
-        real(locks, chosen, message, head if "HEAD" in moved else None)
-        git_dir = Path(locks._repository.path, ".git")
-        if git_dir.is_dir():
-            for name in names:
-                if name not in moved:
-                    (git_dir / (name + ".lock")).touch()
+            return real(locks)
+        locks.held = locks.held[:{between}] if {between} > 0 else locks.held[{between}:]
+        real(locks)
         dead()
 
     owner.{name} = cut_between if {between} else cut
@@ -317,15 +310,15 @@ MOVE = "soulgit.git.locking.RefLocks.move"
 STEPS = [
     Step("soulgit.intent.write", after=True),
     Step("soulgit.git.locking._lock", after=True),
-    Step("soulgit.landing.put_files", after=True),
-    Step("soulgit.landing._put_index", after=True),
+    Step("soulgit.landing.place_files", after=True),
+    Step("soulgit.landing.place_index", after=True),
     Step(MOVE),
     Step(MOVE, after=True),
     Step("soulgit.intent.clear"),
 ]
 BETWEEN = [Step(MOVE, between=1), Step(MOVE, between=-1)]
 FORK_STEPS = [
-    Step("soulgit.disk.replace", after=True),
+    Step("soulgit.disk.place", after=True),
     *(Step("soulgit.disk.remove", nth, after=True) for nth in (1, 2)),
     Step("soulgit.git.locking._lock", 2, after=True),
     Step(MOVE, between=2),
@@ -400,9 +393,9 @@ UPDATE_STEPS = [  # the begin and two batches, then the landing
     *(Step(MOVE, nth, after=after) for nth in (1, 2, 3) for after in (False, True)),
     Step("soulgit.intent.clear", 2),
     Step("soulgit.intent.write", 4, after=True),
-    Step("soulgit.landing.put_files", after=True, nth=4),
-    *(Step("soulgit.disk.replace", nth, after=True) for nth in (1, 2)),
-    Step("soulgit.landing._put_index", 4, after=True),
+    Step("soulgit.landing.place_files", after=True, nth=4),
+    *(Step("soulgit.disk.place", nth, after=True) for nth in (1, 2)),
+    Step("soulgit.landing.place_index", 4, after=True),
     Step(MOVE, 4),
     Step(MOVE, 4, after=True),
 ]
@@ -791,7 +784,7 @@ def test_a_companion_at_home_elsewhere_is_refused_by_name(shell: Shell, ava: Git
     assert is_pending(shell)
 
 
-@pytest.mark.parametrize("step", [Step(MOVE), Step("soulgit.landing.put_files", after=True)],
+@pytest.mark.parametrize("step", [Step(MOVE), Step("soulgit.landing.place_files", after=True)],
                          ids=str)  # fmt: skip
 @pytest.mark.parametrize(("victim", "next_one"), [("bo", "ava"), ("ava", "bo")])
 def test_a_dead_writer_is_healed_from_another_home(

@@ -18,6 +18,7 @@ RANKS = {
     "errors": 0,
     "core": 1,
     "disk": 2,
+    "directories": 2,
     "lockfile": 2,
     "git": 3,
     "intent": 4,

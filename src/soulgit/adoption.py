@@ -270,10 +270,7 @@ def _verb(verb: str, before: TreeEntry | None, after: TreeEntry | None) -> str:
 
 
 def _committed_paths(repository: Repository, head_tree: str | None) -> list[str]:
-    if head_tree is None:
-        return []
-    known = personas.tree_layout(repository, head_tree)
-    return [path for _, path in known.paths() if repository.entry(head_tree, path) is not None]
+    return [] if head_tree is None else personas.paths(repository, head_tree)
 
 
 def _head_entries(

@@ -7,8 +7,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from soulgit.core import links
@@ -28,13 +27,20 @@ class DiskFile:
     links: tuple[tuple[str, str], ...] = ()
 
 
-@contextmanager
-def storage_faults(what: str) -> Iterator[None]:
+class storage_faults:  # noqa: N801  # it is called like a function, and a hundred times an action
     """Raise what the operating system refuses within as StorageFailed about `what`."""
-    try:
-        yield
-    except OSError as fault:
-        raise StorageFailed(f"{what}: {fault.strerror or fault}") from fault
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        if isinstance(fault, OSError):
+            raise StorageFailed(f"{self._what}: {fault.strerror or fault}") from fault
 
 
 def names(directory: str) -> list[str]:
@@ -66,13 +72,23 @@ def read(root: str, path: str) -> DiskFile:
         raise UnsafeFile(
             f"{path} cannot be read: {fault.strerror}", hint="check its permissions", path=path
         ) from fault
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsafeFile(f"{path} is {_kind(status.st_mode)}, not a file", path=path)
+        with storage_faults(f"{path} cannot be read"):
+            data = _read_all(descriptor, status.st_size)
+    finally:
         os.close(descriptor)
-        raise UnsafeFile(f"{path} is {_kind(status.st_mode)}, not a file", path=path)
-    with open(descriptor, "rb") as file, storage_faults(f"{path} cannot be read"):
-        data = file.read()
     return DiskFile(resolved.path, data, bool(status.st_mode & 0o100), resolved.links)
+
+
+def _read_all(descriptor: int, size: int) -> bytes:
+    """Read a file to its end, which is not where it was if somebody adds to it meanwhile."""
+    parts = []
+    while part := os.read(descriptor, size + 1):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def unchanged(root: str, path: str, data: bytes | None) -> bool:
@@ -120,19 +136,38 @@ def have_same_content(one: str, other: str) -> bool:
 def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -> None:
     """Put bytes in a file's place whole, its mode and owner kept.
 
-    `scratch` is a new file's path in the git directory. Where that lies on another file
-    system the new file stands beside the old one for a moment, and where the file itself
-    is a mount point it is written in place. The caller syncs the directory.
+    `scratch` is a new file's path in the git directory. The caller syncs the directory.
+    """
+    draft(root, path, data, scratch)
+    with storage_faults(f"{path} cannot be written"):
+        if durable:
+            sync(scratch)
+    place(root, path, scratch, durable=durable)
+
+
+def draft(root: str, path: str, data: bytes, scratch: str) -> None:
+    """Write what a file is to become, with that file's mode and owner; not synced."""
+    with storage_faults(f"{path} cannot be written"):
+        _draft(scratch, os.path.join(root, path), data)
+
+
+def place(root: str, path: str, scratch: str, *, durable: bool) -> None:
+    """Put a draft that is on the disk in a file's place whole; the caller syncs the directory.
+
+    Where it lies on another file system the new file stands beside the old one for a moment,
+    and where the file itself is a mount point it is written in place.
     """
     full = os.path.join(root, path)
     with storage_faults(f"{path} cannot be written"):
         os.makedirs(os.path.dirname(full), exist_ok=True)
         try:
-            _replace_by(scratch, full, data, durable)
+            os.replace(scratch, full)
         except OSError as fault:
             if fault.errno not in (errno.EXDEV, errno.EBUSY):
                 raise
-            _replace_beside(_beside(full), full, data, durable)
+            with open(scratch, "rb") as file:
+                _replace_beside(_beside(full), full, file.read(), durable)
+            os.unlink(scratch)
 
 
 def remove(root: str, path: str) -> None:
@@ -165,49 +200,65 @@ def write(path: str, data: bytes, *, durable: bool) -> None:
             sync_directory(os.path.dirname(path))
 
 
-def overwrite(path: str, data: bytes, *, durable: bool) -> None:
-    """Write over the beginning of a file of soulgit's own; what is behind it stays.
+def overwrite(path: str, data: bytes) -> bool:
+    """Write over the beginning of a file of soulgit's own; return whether it had to be made.
 
-    That is the cheapest write that can be synced, for neither blocks nor size change.
+    What is behind it stays: that is the cheapest write that can be synced, for neither blocks
+    nor size change.
     """
     with storage_faults(f"{path} cannot be written"):
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            write(path, data, durable=durable)
-            return
+            return create(path, data)
         try:
             os.pwrite(descriptor, data, 0)
-            if durable:
-                os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    return False
+
+
+def create(path: str, data: bytes, mode: int = 0o666) -> bool:
+    """Write a new file, not synced; return False where there is one of that name already."""
+    with storage_faults(f"{path} cannot be made"):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except FileExistsError:
+            return False
+        try:
+            _write_all(descriptor, data)
+        except BaseException:
+            os.unlink(path)
+            raise
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def append(path: str, data: bytes) -> int:
+    """Add bytes to the end of a file, not synced, and return the size that it had before."""
+    with storage_faults(f"{path} cannot be added to"):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            size = os.fstat(descriptor).st_size
+            if os.write(descriptor, data) < len(data):
+                os.ftruncate(descriptor, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(descriptor)
+    return size
+
+
+def cut(path: str, size: int) -> None:
+    """Cut off what is behind the first bytes of a file."""
+    with storage_faults(f"{path} cannot be cut"):
+        os.truncate(path, size)
 
 
 def discard(path: str) -> None:
     """Take a file of soulgit's own away, if it is there."""
     with storage_faults(f"{path} cannot be removed"), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def discard_tree(path: str) -> None:
-    """Take a file or directory of soulgit's own away, if it is there."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        import shutil
-
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        discard(path)
-
-
-def make_directory(path: str) -> bool:
-    """Make a directory of soulgit's own; return False where it is there already."""
-    with storage_faults(f"{path} cannot be made"):
-        try:
-            os.mkdir(path)
-        except FileExistsError:
-            return False
-    return True
 
 
 def draft_name() -> str:
@@ -314,65 +365,6 @@ def size_bytes(path: str) -> int | None:
         return None
 
 
-def topmost_missing(path: str) -> str:
-    """Return the highest directory that making this one would make."""
-    while not os.path.lexists(os.path.dirname(path)):
-        path = os.path.dirname(path)
-    return path
-
-
-def missing_parents(path: str) -> list[str]:
-    """Return the directories that get a new one in them when a path's own is made."""
-    parents = []
-    directory = os.path.dirname(os.path.abspath(path))
-    while not os.path.lexists(directory):
-        directory = os.path.dirname(directory)
-        parents.append(directory)
-    return parents
-
-
-def directories_of(path: str) -> list[str]:
-    """Return the directories of a relative path, from its own to the empty one at the top."""
-    parts = path.split("/")[:-1]
-    return ["/".join(parts[:depth]) for depth in range(len(parts), -1, -1)]
-
-
-def nearest_directory(path: str) -> str:
-    """Return the innermost directory above a path that is there."""
-    return next(iter(missing_parents(path)[-1:]), os.path.dirname(path))
-
-
-@contextmanager
-def made_directory(path: str) -> Iterator[None]:
-    """Make a directory and those above it; when what follows fails, take the empty ones away."""
-    missing = []
-    above = os.path.abspath(path)
-    while not os.path.lexists(above):
-        missing.append(above)
-        above = os.path.dirname(above)
-    with storage_faults(f"{path} cannot be made"):
-        os.makedirs(path, exist_ok=True)
-        for directory in missing:
-            sync_directory(os.path.dirname(directory))
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for directory in missing:
-                os.rmdir(directory)
-        raise
-
-
-def bytes_below(root: str) -> int:
-    """Return the bytes that the files and directories below one take on the disk."""
-    total = 0
-    for directory, names_, files in os.walk(root):
-        for name in (*names_, *files):
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(directory, name)).st_blocks * 512
-    return total
-
-
 def sync(path: str) -> None:
     """Bring a file's bytes to the disk."""
     with open(path, "rb") as file:
@@ -386,6 +378,30 @@ def sync_directory(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_all(paths: Iterable[str]) -> None:
+    """Bring files and directories to the disk together.
+
+    All are begun before the first is waited for, so that they share the waits for the device.
+    """
+    descriptors = []
+    try:
+        for path in dict.fromkeys(paths):
+            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            _begin_to_write(descriptors[-1])
+        for descriptor in descriptors:
+            os.fsync(descriptor)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _begin_to_write(descriptor: int) -> None:
+    """Ask the system to send a file's bytes to the device, where it can be asked that."""
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def sync_tree(root: str) -> None:
@@ -404,17 +420,25 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
+def _draft(temporary: str, full: str, data: bytes) -> None:
+    """Write a new file with the mode and owner of another."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        _write_all(descriptor, data)
+        _keep_mode(descriptor, full)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    finally:
+        os.close(descriptor)
+
+
 def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:
     """Write a temporary file and rename it over the old one; it is gone afterwards."""
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            _write_all(descriptor, data)
-            _keep_mode(descriptor, full)
-            if durable:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _draft(temporary, full, data)
+        if durable:
+            sync(temporary)
         os.replace(temporary, full)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

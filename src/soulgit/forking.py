@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from soulgit import disk, freeze, landing, memory, personas, revisions, settling
+from soulgit import directories, disk, freeze, landing, memory, personas, revisions, settling
 from soulgit.core import branches, record
 from soulgit.core.actor import Identity
 from soulgit.core.layout import TARGETS
@@ -156,7 +156,9 @@ def _with_home(plan: landing.Plan, home: Home, directory: str, ref: str, tree: s
     place = os.path.abspath(directory)
     git_dir = linked_dir(repository, place)
     parents = {
-        parent for made in (place, git_dir) for parent in disk.missing_parents(f"{made}/HEAD")
+        parent
+        for made in (place, git_dir)
+        for parent in directories.missing_parents(f"{made}/HEAD")
     }
 
     def make() -> None:
@@ -167,7 +169,7 @@ def _with_home(plan: landing.Plan, home: Home, directory: str, ref: str, tree: s
             for parent in parents:
                 disk.sync_directory(parent)
 
-    return replace(plan, made=(git_dir, disk.topmost_missing(place)), make=make)
+    return replace(plan, made=(git_dir, directories.topmost_missing(place)), make=make)
 
 
 def _places(repository: Repository) -> dict[str, str]:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from soulgit import disk
+from soulgit import directories, disk, lockfile
 from soulgit.errors import BusyError
 from soulgit.git import Repository, packs
 from soulgit.git.packfile import HeldTwice, NotJoinable
@@ -86,7 +86,7 @@ def _is_due(ground: Ground) -> bool:
 
 def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Collected:
     """Do all of it to the end; raises BusyError where another process is at it."""
-    before = disk.bytes_below(ground.repository.common_dir)
+    before = directories.bytes_below(ground.repository.common_dir)
     packed = folded = 0
     with disk.storage_faults(f"{ground.root} cannot be packed"), _round(ground) as at_work:
         repository, known = at_work
@@ -97,29 +97,25 @@ def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Colle
         _remove_packed_loose(repository)
         folded = _fold(ground, repository, known, known.packs)
         known.left = packs.sampled(repository)
-    return Collected(packed, folded, before, disk.bytes_below(ground.repository.common_dir))
+    return Collected(packed, folded, before, directories.bytes_below(ground.repository.common_dir))
 
 
 @contextmanager
 def _round(ground: Ground) -> Iterator[tuple[Repository, _Known]]:
     """Hold the lock of whoever packs, with a repository of its own, for others read meanwhile."""
-    import filelock  # its import costs more than a whole reading command
-
     path = os.path.join(ground.state_dir, "packing")
     for directory in (ground.state_dir, _scratch(ground)):
-        disk.make_directory(directory)
-    try:
-        with filelock.FileLock(path, timeout=0):
-            repository = Repository.open(ground.root, durable=ground.durable)
-            _refuse_while_git_collects(repository)
-            known = _read(ground)
-            _sweep(ground, repository, known)
-            try:
-                yield repository, known
-            finally:
-                _write(ground, known)
-    except filelock.Timeout as fault:
-        raise BusyError(f"{ground.root} is being packed by another process", lock=path) from fault
+        directories.make_directory(directory)
+    busy = BusyError(f"{ground.root} is being packed by another process", lock=path)
+    with lockfile.held(path, 0, lambda: busy):
+        repository = Repository.open(ground.root, durable=ground.durable)
+        _refuse_while_git_collects(repository)
+        known = _read(ground)
+        _sweep(ground, repository, known)
+        try:
+            yield repository, known
+        finally:
+            _write(ground, known)
 
 
 def _refuse_while_git_collects(repository: Repository) -> None:

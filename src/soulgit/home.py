@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from soulgit import adoption, disk, personas
+from soulgit import adoption, directories, disk, lockfile, personas
 from soulgit.adoption import Working
 from soulgit.core import composition, soulfile, token
 from soulgit.core.actor import UNKNOWN, Identity, Moment
@@ -20,16 +20,12 @@ from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
 
 if TYPE_CHECKING:
-    import filelock
-
     from soulgit.landing import Ground
 
 Clock = Callable[[], Moment]
 
 WAIT_SECONDS = 5.0
 """How long a writer waits for another one, or for a lock of git's, before it is busy."""
-
-_LOCK_POLL_SECONDS = 0.002
 
 
 def system_clock() -> Moment:
@@ -51,7 +47,6 @@ class Home:
         self.durable = durable
         self._mutex = threading.RLock()
         self._repository: Repository | None = None
-        self._lock: filelock.BaseFileLock | None = None
 
     @classmethod
     def open(
@@ -93,7 +88,7 @@ class Home:
 
     def forget_repository(self) -> None:
         """Forget a repository that was taken away again."""
-        self._repository = self._lock = None
+        self._repository = None
 
     @property
     def state_dir(self) -> str:
@@ -183,15 +178,13 @@ class Home:
 
     def is_being_written(self) -> bool:
         """Whether a living writer holds the lock just now."""
-        import filelock
-
         path = os.path.join(self.state_dir, "lock")
         if not os.path.exists(path):
             return False
         try:
-            with filelock.FileLock(path, timeout=0):
+            with lockfile.held(path, 0, lambda: BusyError(f"{self.path} is busy", lock=path)):
                 return False
-        except filelock.Timeout:
+        except BusyError:
             return True
 
     def heal_now(self) -> None:
@@ -226,8 +219,6 @@ class Home:
         In a frozen home what is half done stays so, but for who repairs it `while_frozen`.
         Linked homes of one repository share the lock. Raises BusyError after a bounded wait.
         """
-        import filelock  # its import costs more than a whole reading command
-
         from soulgit import freeze as freezes
         from soulgit import landing
 
@@ -235,28 +226,23 @@ class Home:
         path = os.path.join(ground.state_dir, "lock")
         wait = self.wait_seconds if wait_seconds is None else wait_seconds
         with self._mutex:
-            lock = self._lock = self._lock or filelock.FileLock(path)
-            with disk.storage_faults(f"{path} cannot be used"):
-                self._make_state_dir(ground)
+            self._make_state_dir(ground)
+            with lockfile.held(path, wait, lambda: self._busy(path, ground)):
                 try:
-                    lock.acquire(timeout=wait, poll_interval=_LOCK_POLL_SECONDS)
-                except filelock.Timeout as fault:
-                    raise self._busy(path, ground) from fault
-            try:
-                if while_frozen or freezes.state(self.repository) is None:
-                    landing.heal(ground)
-                else:
-                    landing.sweep(ground)
-                yield ground
-            finally:
-                lock.release()
+                    if while_frozen or freezes.state(self.repository) is None:
+                        landing.heal(ground)
+                    else:
+                        landing.sweep(ground)
+                    yield ground
+                finally:
+                    ground.repository.incoming.drop()
 
     def _make_state_dir(self, ground: Ground) -> None:
         """Make soulgit's own directory, but never a git directory that went away."""
         if not os.path.exists(os.path.join(ground.repository.git_dir, "HEAD")):
             self.forget_repository()
             raise NotAHome(f"the repository of {self.path} is gone", path=self.path)
-        if disk.make_directory(ground.state_dir) and self.durable:
+        if directories.make_directory(ground.state_dir) and self.durable:
             disk.sync_directory(ground.repository.common_dir)
 
     def _busy(self, path: str, ground: Ground) -> BusyError:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from soulgit import adoption, disk, freeze, memory, personas, revision, revisions
+from soulgit import adoption, directories, disk, freeze, memory, personas, revision, revisions
 from soulgit.adoption import Hand, Working
 from soulgit.core import composition, frontmatter, persona, soulfile, starter
 from soulgit.core import token as tokens
@@ -76,7 +76,7 @@ def init(
     what becomes of it.
     """
     _refuse_name(os.path.basename(path) if name is None else name)
-    with disk.made_directory(path):
+    with directories.made_directory(path):
         home = Home.open(path, clock=clock)
         is_hashed = token == "hash" and _hash_token(home)
         if token == "hash":

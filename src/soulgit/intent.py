@@ -51,19 +51,20 @@ def path(directory: str) -> str:
     return os.path.join(directory, _FILE)
 
 
-def write(directory: str, intent: Intent, *, durable: bool) -> None:
-    """Write an intent down before the work begins."""
+def write(directory: str, intent: Intent) -> list[str]:
+    """Write an intent down; return the paths to bring to the disk before the work begins."""
     import json
 
     text = json.dumps(_values(intent)).encode()
     data = b"%s %s\n" % (_checksum(text), text)
     padded = data.ljust(-(-len(data) // _BLOCK_BYTES) * _BLOCK_BYTES)
-    disk.overwrite(path(directory), padded, durable=durable)
+    is_new = disk.overwrite(path(directory), padded)
+    return [path(directory), *([directory] if is_new else [])]
 
 
 def clear(directory: str) -> None:
     """Say that nothing is under way; not synced, for a finished intent changes nothing."""
-    disk.overwrite(path(directory), _CLEARED, durable=False)
+    disk.overwrite(path(directory), _CLEARED)
 
 
 def read(directory: str) -> Intent | None:

@@ -1,8 +1,13 @@
 """How a write lands, and how one that was cut off is ended.
 
-The order: objects; the intent record; `index.lock`; the locks of the refs and a last look
-that nothing has moved; the files, each whole, by rename; the new index over the old; the
-refs, the branch's tip among them, last. Each part is on the disk before the next begins.
+The order: the objects and the intent record; `index.lock`; the locks of the refs and a last
+look that nothing has moved; the files, each whole, by rename; the new index over the old; the
+refs, the branch's tip among them, last.
+
+Whatever takes a place has its bytes on the disk by then, and the intent is there before the
+locks. The names, of objects, files and index, follow together before the first ref moves: to
+bring each there alone would be one wait for the device after another, and what a power cut
+leaves of them, a kill could have left.
 
 Why this order. An action is acknowledged when its ref has moved, so the ref comes last:
 with it first, a kill before the file is written would leave an acknowledged memory out of
@@ -34,8 +39,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from soulgit import disk, lockfile
+from soulgit import directories, disk, lockfile
 from soulgit import intent as intents
 from soulgit.core.actor import UNKNOWN, Identity
 from soulgit.errors import RefusedError, RepositoryRefused, SoulgitError
@@ -46,6 +52,14 @@ from soulgit.intent import Intent
 
 _LOCK_LIFETIME_SECONDS = 300
 """A lock made later than this after an intent was not made by that intent's writer."""
+
+
+Changes = dict[str, tuple[TreeEntry | None, TreeEntry | None]]
+"""Index entries before and after, by path; None is an absent one."""
+
+
+Drafts = Mapping[str, str | None]
+"""The drafts of files by the files' paths; None: the file is to go."""
 
 
 class Raced(Exception):
@@ -63,7 +77,7 @@ class Plan:
     message: str
     actor: Identity
     files: dict[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
-    index: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = field(default_factory=dict)
+    index: Changes = field(default_factory=dict)
     head: tuple[str | None, str] | None = None
     """The refs that HEAD names before and after, where it moves to another branch."""
 
@@ -72,9 +86,10 @@ class Plan:
 
     make: Callable[[], None] | None = None
 
-    def targets(self) -> dict[str, str]:
-        """Return the new commit of each ref."""
-        return {name: new for name, (_, new) in self.refs.items()}
+    @property
+    def new_head(self) -> str | None:
+        """The ref that HEAD is to name, None where it stays."""
+        return self.head[1] if self.head else None
 
 
 @dataclass(frozen=True)
@@ -87,10 +102,16 @@ class Ground:
     wait_seconds: float
     durable: bool
 
-    @property
+    @cached_property
     def state_dir(self) -> str:
         """Soulgit's own directory in the common git directory."""
         return os.path.join(self.repository.common_dir, "soulgit")
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Bring files and directories to the disk together, where the home is durable."""
+        if self.durable:
+            with disk.storage_faults(f"{self.root} cannot be synced"):
+                disk.sync_all(paths)
 
 
 def land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
@@ -105,20 +126,19 @@ def land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
 
 
 def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
-    intents.write(ground.state_dir, intent_for(ground, plan), durable=ground.durable)
+    first = intents.write(ground.state_dir, intent_for(ground, plan))
     has_landed = False
     try:
-        with _locks(ground, plan) as refs:
-            if not still() or not _refs_stand(ground.repository, plan):
-                raise Raced
-            with _taken_back_on_failure(ground, plan):
-                if plan.make is not None:
-                    plan.make()
-                put_files(ground, {path: new for path, (_, new) in plan.files.items()})
-                _put_index(ground, plan)
-                sync_directories(ground, plan.files)
-                refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
-            has_landed = True
+        with _drafted(ground, {path: new for path, (_, new) in plan.files.items()}) as drafts:
+            objects = ground.repository.incoming.draft()
+            ground.sync([*first, *filter(None, drafts.values()), *objects])
+            names = ground.repository.incoming.place()
+            with _locks(ground, plan) as refs:
+                if not still() or not _refs_stand(ground.repository, plan):
+                    raise Raced
+                with _taken_back_on_failure(ground, plan, refs):
+                    _carry_out(ground, plan, drafts, names, refs)
+                has_landed = True
     except SoulgitError:
         if not has_landed:
             _clear_unless_half_decided(ground, plan)
@@ -127,8 +147,23 @@ def _land(ground: Ground, plan: Plan, still: Callable[[], bool]) -> None:
     except BaseException:
         _clear_unless_half_decided(ground, plan)
         raise
-    else:
-        _clear_unless_half_decided(ground, plan)
+    with contextlib.suppress(SoulgitError):  # all is done; the next writer clears it
+        intents.clear(ground.state_dir)
+
+
+def _carry_out(
+    ground: Ground, plan: Plan, drafts: Drafts, names: list[str], refs: RefLocks
+) -> None:
+    """Do under the locks what others see; `names` are directories that are to be synced."""
+    if plan.make is not None:
+        plan.make()
+    index = _draft_index(ground, plan.index)
+    ground.sync([*index, *refs.paths()])
+    names += place_files(ground, drafts)
+    names += place_index(ground, index)
+    names += refs.log(plan.actor, plan.message)
+    ground.sync(names)
+    ground.sync(refs.move())
 
 
 def _clear_unless_half_decided(ground: Ground, plan: Plan) -> None:
@@ -164,7 +199,7 @@ def heal(ground: Ground) -> bool:
         _rewrite(theirs, {path: intent.files[path][0] for path in begun})
         _take_back_index(theirs, intent)
         for path in intent.made:
-            disk.discard_tree(path)
+            directories.discard_tree(path)
     intents.clear(ground.state_dir)
     return True
 
@@ -175,11 +210,11 @@ def sweep(ground: Ground) -> None:
     Whoever holds the writer lock then has an empty directory for its own.
     """
     scratch = os.path.join(ground.state_dir, "scratch")
-    disk.make_directory(scratch)
+    directories.make_directory(scratch)
     leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]
     for directory, found in ((scratch, disk.names(scratch)), (ground.root, leftover)):
         for name in found:
-            disk.discard_tree(os.path.join(directory, name))
+            directories.discard_tree(os.path.join(directory, name))
 
 
 def _ground_of(ground: Ground, intent: Intent) -> Ground | None:
@@ -210,7 +245,7 @@ def _take_back_index(ground: Ground, intent: Intent) -> None:
     if changed:
         plan = Plan({}, intent.message, UNKNOWN, index=changed)
         with _locks(ground, plan):
-            _put_index(ground, plan)
+            _put_index(ground, plan.index)
 
 
 def intent_for(ground: Ground, plan: Plan) -> Intent:
@@ -238,13 +273,9 @@ def _locks(ground: Ground, plan: Plan) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
         lockfile.exclusive(ground.index_path + ".lock", intents.path(ground.state_dir), wait),
-        locked_refs(ground.repository, _locked_names(plan), plan.actor, wait) as refs,
+        locked_refs(ground.repository, plan.refs, plan.new_head, wait) as refs,
     ):
         yield refs
-
-
-def _locked_names(plan: Plan) -> list[str]:
-    return [*plan.refs, *(["HEAD"] if plan.head else [])]
 
 
 def _refs_stand(repository: Repository, plan: Plan) -> bool:
@@ -266,7 +297,7 @@ def _is_half_decided(repository: Repository, plan: Plan) -> bool:
 
 
 @contextlib.contextmanager
-def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
+def _taken_back_on_failure(ground: Ground, plan: Plan, refs: RefLocks) -> Iterator[None]:
     """Keep the old files and index by a second link, which needs no room to put back."""
     kept = [
         disk.keep(os.path.join(ground.root, path), _scratch(ground, f"kept-{number}"))
@@ -277,12 +308,13 @@ def _taken_back_on_failure(ground: Ground, plan: Plan) -> Iterator[None]:
         yield
     except BaseException:
         if all(_moved(ground.repository, plan)):
-            return  # the refs are there; only what libgit2 does after that has failed
+            return  # the refs are there; only what comes after has failed
+        refs.unlog()
         _take_back_refs(ground.repository, plan)
         for old in kept:
             old.put_back()
         for path in plan.made:
-            disk.discard_tree(path)
+            directories.discard_tree(path)
         raise
     finally:
         with contextlib.suppress(SoulgitError):  # the next writer sweeps them away
@@ -303,41 +335,67 @@ def _take_back_refs(repository: Repository, plan: Plan) -> None:
 
 
 def put_files(ground: Ground, files: Mapping[str, bytes | None]) -> None:
-    """Put files in place whole, or take them away; the caller holds the writer lock.
+    """Put files in place whole, or take them away (None); the caller holds the writer lock."""
+    with _drafted(ground, files) as drafts:
+        ground.sync(filter(None, drafts.values()))
+        ground.sync(place_files(ground, drafts))
 
-    Their names are on the disk only after `sync_directories`.
+
+@contextlib.contextmanager
+def _drafted(ground: Ground, files: Mapping[str, bytes | None]) -> Iterator[Drafts]:
+    """Write what files are to become into drafts; those that find no place are taken away."""
+    drafts = {
+        path: None if data is None else _scratch(ground, f"new-{number}")
+        for number, (path, data) in enumerate(files.items())
+    }
+    try:
+        for path, draft in drafts.items():
+            if draft is not None:
+                disk.draft(ground.root, path, files[path] or b"", draft)
+        yield drafts
+    except BaseException:
+        with contextlib.suppress(SoulgitError):  # the next writer sweeps them away
+            for draft in filter(None, drafts.values()):
+                disk.discard(draft)
+        raise
+
+
+def place_files(ground: Ground, drafts: Drafts) -> list[str]:
+    """Let drafts that are on the disk take the files' places, None: the file goes.
+
+    Returns the directories to sync.
     """
-    for path, data in files.items():
-        if data is None:
+    for path, draft in drafts.items():
+        if draft is None:
             disk.remove(ground.root, path)
         else:
-            scratch = _scratch(ground, os.path.basename(path))
-            disk.replace(ground.root, path, data, scratch, durable=ground.durable)
+            disk.place(ground.root, path, draft, durable=ground.durable)
+    within = {part for path in drafts for part in directories.directories_of(path)}
+    return [os.path.join(ground.root, directory) for directory in sorted(within)]
 
 
-def _put_index(ground: Ground, plan: Plan) -> None:
+def _put_index(ground: Ground, changes: Changes) -> None:
+    index = _draft_index(ground, changes)
+    ground.sync(index)
+    ground.sync(place_index(ground, index))
+
+
+def _draft_index(ground: Ground, changes: Changes) -> list[str]:
+    """Write the new index into a draft; none where nothing in it changes."""
     draft = _scratch(ground, "index")
-    wanted = {path: new for path, (_, new) in plan.index.items()}
-    if not prepare_index(ground.index_path, wanted, draft):
-        disk.discard(draft)
-        return
-    with disk.storage_faults(f"{ground.index_path} cannot be written"):
-        if ground.durable:
-            disk.sync(draft)
-        os.replace(draft, ground.index_path)
+    wanted = {path: new for path, (_, new) in changes.items()}
+    if prepare_index(ground.index_path, wanted, draft):
+        return [draft]
+    disk.discard(draft)
+    return []
 
 
-def sync_directories(ground: Ground, paths: Iterable[str]) -> None:
-    """Bring the names of files, and the index's, to the disk, all after the last rename.
-
-    One after the other they cost little more than the first alone.
-    """
-    if ground.durable:
-        within = {part for path in paths for part in disk.directories_of(path)}
-        full = [os.path.join(ground.root, directory) for directory in sorted(within)]
-        with disk.storage_faults(f"{ground.root} cannot be synced"):
-            for directory in [*full, os.path.dirname(ground.index_path)]:
-                disk.sync_directory(directory)
+def place_index(ground: Ground, drafts: list[str]) -> list[str]:
+    """Let a draft that is on the disk take the index's place; return the directory to sync."""
+    for draft in drafts:
+        with disk.storage_faults(f"{ground.index_path} cannot be written"):
+            os.replace(draft, ground.index_path)
+    return [os.path.dirname(ground.index_path)] if drafts else []
 
 
 def _scratch(ground: Ground, name: str) -> str:
@@ -359,7 +417,7 @@ def _remove_dead_locks(ground: Ground, intent: Intent) -> None:
         lock = ground.repository.lock_path(name)
         made = disk.modified_at(lock)
         is_of_that_time = made is not None and began - 1 <= made <= began + _LOCK_LIFETIME_SECONDS
-        # libgit2's lock is empty until it holds the new id; git's holds an id at once.
+        # A lock is empty until it holds the new id, for an instant.
         is_theirs = any(disk.unchanged("", lock, held) for held in (b"", f"{new}\n".encode()))
         if is_of_that_time and is_theirs:
             disk.discard(lock)
@@ -392,7 +450,6 @@ def _rewrite(ground: Ground, files: dict[str, str | None]) -> None:
     """Give files the bytes of blobs (None: take them away)."""
     blob = ground.repository.blob
     put_files(ground, {path: None if name is None else blob(name) for path, name in files.items()})
-    sync_directories(ground, files)
 
 
 def _waits(repository: Repository, head: tuple[str | None, str] | None) -> bool:
@@ -421,9 +478,9 @@ def _carry_on(ground: Ground, intent: Intent, waiting_files: list[str]) -> None:
     try:
         with _locks(ground, plan) as refs:
             _rewrite(ground, {path: intent.files[path][1] for path in waiting_files})
-            _put_index(ground, plan)
-            sync_directories(ground, ())
-            refs.move(plan.targets(), plan.message, plan.head[1] if plan.head else None)
+            _put_index(ground, plan.index)
+            ground.sync([*refs.paths(), *refs.log(plan.actor, plan.message)])
+            ground.sync(refs.move())
     except RefusedError as fault:
         raise RepositoryRefused(
             f"an earlier write is half done and cannot go on: {fault}",

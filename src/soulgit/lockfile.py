@@ -1,17 +1,17 @@
-"""Lock files as git makes them: whoever makes the file holds the lock."""
+"""Locks: those that git makes of files, and those that end with the process that holds them."""
 
 from __future__ import annotations
 
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from soulgit.disk import discard, storage_faults
 from soulgit.errors import BusyError
 
-_POLL_SECONDS = 0.005
+_POLL_SECONDS = 0.002
 
 
 @contextmanager
@@ -31,6 +31,54 @@ def exclusive(lock: str, source: str, wait_seconds: float) -> Iterator[None]:
         yield
     finally:
         discard(lock)
+
+
+@contextmanager
+def held(path: str, wait_seconds: float, told: Callable[[], BusyError]) -> Iterator[None]:
+    """Hold a lock that the system takes back when its holder dies; raise `told` after a wait.
+
+    The file stays, and may be taken away only by who holds it. Nobody can hold it twice.
+    """
+    deadline = time.monotonic() + wait_seconds
+    with storage_faults(f"{path} cannot be used"):
+        while (descriptor := _lock_now(path)) is None:
+            if time.monotonic() >= deadline:
+                raise told()
+            time.sleep(_POLL_SECONDS)
+    try:
+        yield
+    finally:
+        _unlock(descriptor)
+
+
+def _lock_now(path: str) -> int | None:
+    """Open a file and lock it; return None where somebody else holds it or took it away."""
+    from filelock import lock_descriptor  # its import costs more than a whole reading command
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        if lock_descriptor(descriptor, blocking=False):
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                return descriptor
+            _unlock(descriptor)
+            return None
+    except BaseException as fault:
+        os.close(descriptor)
+        if isinstance(fault, FileNotFoundError):
+            return None
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _unlock(descriptor: int) -> None:
+    """Give a lock up, also for a process that was forked meanwhile and has the file open."""
+    from filelock import unlock_descriptor
+
+    try:
+        unlock_descriptor(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def busy(lock: str) -> BusyError:

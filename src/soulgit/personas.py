@@ -27,6 +27,14 @@ def tree_layout(repository: Repository, tree: str) -> Layout:
     return layout.detect(_names(repository, tree))
 
 
+def paths(repository: Repository, tree: str) -> list[str]:
+    """Return the paths at which a tree itself has bootstrap files, or links in their place."""
+    there = _names(repository, tree)
+    known = [path for _, path in layout.detect(there).paths() if path in there]
+    # What is in a directory of another name, by a link, is named there too.
+    return [path for path in known if "/" not in path or repository.entry(tree, path) is not None]
+
+
 def contents(repository: Repository, tree: str) -> dict[str, bytes]:
     """Return the bootstrap files of a tree by name, in the order of composition."""
     there = _names(repository, tree)

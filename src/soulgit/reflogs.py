@@ -22,17 +22,18 @@ def trim(ground: Ground, longer_than_bytes: int = _LONG_BYTES) -> None:
     names them, so that the locks of a writer that is killed here are known as its own.
     """
     repository = ground.repository
-    head = repository.head()
-    if head.ref is None or head.tip is None or intents.read(ground.state_dir) is not None:
-        return  # a dead writer's work comes first, and nothing ends it while a home is frozen
-    paths = [repository.reflog_path(name) for name in ("HEAD", head.ref)]
+    branch = repository.head_target()
+    paths = [repository.reflog_path(name) for name in ("HEAD", branch) if name]
     long = [path for path in paths if _is_long(path, longer_than_bytes)]
-    if not long:
+    if not long or intents.read(ground.state_dir) is not None:
+        return  # a dead writer's work comes first, and nothing ends it while a home is frozen
+    head = repository.head()
+    if head.ref is None or head.tip is None:
         return
     stays = Plan({head.ref: (head.tip, head.tip)}, "", UNKNOWN, head=(head.ref, head.ref))
-    intents.write(ground.state_dir, landing.intent_for(ground, stays), durable=ground.durable)
+    ground.sync(intents.write(ground.state_dir, landing.intent_for(ground, stays)))
     try:
-        with locked_refs(repository, ["HEAD", head.ref], UNKNOWN, 0):
+        with locked_refs(repository, stays.refs, head.ref, 0):
             for path in long:
                 _trim(ground, path)
     finally:

@@ -212,6 +212,7 @@ class _Work:
 def _revise_once(
     home: Home, ground: Ground, edit: Edit | None, hand: Hand, branch: str | None
 ) -> str | None:
+    index = disk.read_raw("", home.index_path)
     head = writable_head(home, branch)
     working = home.look()
     state = gate(home.repository, head, working, hand)
@@ -229,9 +230,14 @@ def _revise_once(
     plan = _plan(home, working, draft, work, refs)
 
     def still() -> bool:
-        now = index_entries(home.index_path, work.staged.keys() | work.entries.keys())
         looked = adoption.look(home.path, working.layout)
-        return (home.repository.head(), looked, now) == (head, working, work.staged)
+        return (home.repository.head(), looked) == (head, working) and is_staged_alike()
+
+    def is_staged_alike() -> bool:
+        if disk.unchanged("", home.index_path, index):
+            return True  # as nearly always, and then it need not be taken apart again
+        paths = work.staged.keys() | work.entries.keys()
+        return index_entries(home.index_path, paths) == work.staged
 
     landing.land(ground, plan, still)
     return refs[head.ref or ""][1]
@@ -326,7 +332,6 @@ def put_aside(
         path = working.real_path(name)
         disk.refuse_write_protected(home.path, path)
         landing.put_files(ground, {path: data})
-        landing.sync_directories(ground, [path])
 
 
 def writable_head(home: Home, branch: str | None) -> Head:

@@ -6,14 +6,14 @@ peers write it plainly, as their users do; soulgit syncs it and renames it over 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
-
-import pygit2
+from typing import Protocol
 
 import soulgit
 from tests.benchmark.data import MEMORY, Action, put_files
@@ -196,54 +196,67 @@ class Floor(_Committer):
 
     def __init__(self, path: Path, memory: bytes) -> None:
         super().__init__(path, memory)
-        pygit2.settings.enable_fsync_gitdir(True)  # of refs it is read but here, of objects later
-        self._repository = pygit2.Repository(str(path))
-        self._repository.set_ident(NAME, EMAIL)
-        self._tip = self._repository.head.peel(pygit2.Commit)
-        self._intent = path / ".git" / "floor-intent"
-        self._intent.write_bytes(bytes(500))
+        self._git = path / ".git"
+        self._tip = (self._git / _BRANCH).read_text().strip()
+        self._intent = self._git / "floor-intent"
+        self._intent.write_bytes(bytes(1_024))
 
     def _commit(self, data: bytes, message: str) -> None:
-        tip = self._objects(data, message)
-        _overwrite(self._intent, bytes(500))
-        _replace(self.path / MEMORY, data)
-        _replace(self.path / ".git" / "floor-index", bytes(200))
-        self._repository.create_reference_direct(_BRANCH, tip, True, message=message)
-        self._tip = self._repository[tip].peel(pygit2.Commit)
+        objects = self._objects(data, message)
+        commit = objects[-1]
+        _overwrite(self._intent, bytes(1_024))
+        drafts = {self._git / "objects" / id_[:2] / id_[2:]: body for id_, body in objects}
+        changed = _placed({**drafts, self.path / MEMORY: data}, self._intent)
+        lock = self._git / f"{_BRANCH}.lock"
+        lock.write_text(f"{commit[0]}\n")
+        changed |= _placed({self._git / "floor-index": bytes(200)}, lock)
+        for log in (self._git / "logs" / "HEAD", self._git / "logs" / _BRANCH):
+            with log.open("a") as file:
+                file.write(f"{self._tip} {commit[0]} {NAME} <{EMAIL}> 0 +0000\tfloor\n")
+        _sync(*changed)
+        lock.rename(self._git / _BRANCH)
+        _sync(lock.parent)
+        self._tip = commit[0]
 
-    def _objects(self, data: bytes, message: str) -> pygit2.Oid:
-        blob = self._repository.create_blob(data)
-        builder = self._repository.TreeBuilder(self._tip.tree)
-        builder.insert(MEMORY, blob, pygit2.enums.FileMode.BLOB)
-        signed = pygit2.Signature(NAME, EMAIL)
-        parents: list[Any] = [self._tip.id]
-        return self._repository.create_commit(
-            None, signed, signed, message, builder.write(), parents
-        )
+    def _objects(self, data: bytes, message: str) -> list[tuple[str, bytes]]:
+        """Return the blob, the tree and the commit, each by its id as git has it in a file."""
+        blob = _object(b"blob", data)
+        tree = _object(b"tree", b"100644 %s\0%s" % (MEMORY.encode(), bytes.fromhex(blob[0])))
+        who = f"{NAME} <{EMAIL}> 0 +0000"
+        heads = [f"tree {tree[0]}", f"parent {self._tip}", f"author {who}", f"committer {who}"]
+        return [blob, tree, _object(b"commit", "\n".join([*heads, "", message]).encode())]
+
+
+def _object(kind: bytes, data: bytes) -> tuple[str, bytes]:
+    whole = b"%s %d\0%s" % (kind, len(data), data)
+    return hashlib.sha1(whole).hexdigest(), zlib.compress(whole, 1)
 
 
 def _overwrite(path: Path, data: bytes) -> None:
-    """Write a file in place and sync it."""
     number = os.open(path, os.O_WRONLY)
     try:
         os.pwrite(number, data, 0)
-        os.fsync(number)
     finally:
         os.close(number)
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file beside, sync it, rename it over the old one and sync the directory."""
-    beside = path.with_name(path.name + ".new")
-    number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        os.write(number, data)
+def _placed(contents: Mapping[Path, bytes], beside: Path) -> set[Path]:
+    """Write files, sync them and one more together, rename them; return their directories."""
+    drafts = {path.with_name(f"{path.name}.new"): path for path in contents}
+    for draft, path in drafts.items():
+        path.parent.mkdir(exist_ok=True)
+        draft.write_bytes(contents[path])
+    _sync(*drafts, beside)
+    for draft, path in drafts.items():
+        draft.rename(path)
+    return {path.parent for path in contents}
+
+
+def _sync(*paths: Path) -> None:
+    """Bring files and directories to the disk, all begun before the first is waited for."""
+    numbers = [os.open(path, os.O_RDONLY) for path in paths]
+    for number in numbers:
+        os.posix_fadvise(number, 0, 0, os.POSIX_FADV_DONTNEED)
+    for number in numbers:
         os.fsync(number)
-    finally:
         os.close(number)
-    os.replace(beside, path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -111,9 +111,11 @@ def _quote(texts: Sequence[str], columns: int | None) -> str:
 
 def one_line(text: str, columns: int | None) -> str:
     """Return a text on one line, cut to a width in terminal columns, safe to print."""
-    visible = _INVISIBLE.sub("", text)
-    visible = "".join(" " if unicodedata.category(c) in _BREAKING else c for c in visible)
-    line = " ".join(visible.split())
+    line = " ".join(text.split())
+    if not (line.isascii() and line.isprintable()):  # as it seldom is, and then it takes long
+        visible = _INVISIBLE.sub("", text)
+        visible = "".join(" " if unicodedata.category(c) in _BREAKING else c for c in visible)
+        line = " ".join(visible.split())
     return line if columns is None or _columns(line) <= columns else _cut(line, columns - 1) + "…"
 
 
@@ -130,6 +132,8 @@ def _cut(line: str, columns: int) -> str:
 
 
 def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text

@@ -10,20 +10,18 @@ from collections.abc import Iterator, Sequence
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
-from soulgit.disk import missing_parents, storage_faults, sync_directory
+from soulgit.directories import missing_parents
+from soulgit.disk import storage_faults, sync_directory
 
 _binding = threading.Lock()
-_is_any_durable = False
 
 
 def opened(path: str, durable: bool) -> pygit2.Repository:
-    """Open a repository whose refs, and objects, are synced or not.
+    """Open a repository whose refs are synced, when libgit2 writes them, or not.
 
-    libgit2 has one setting for the whole process. It reads it for refs when a repository's are
-    first read, so that is done here, and for objects at each write: once a durable repository
-    was opened all objects are synced, lest a home that is not durable weakens one that is.
+    libgit2 has one setting for the whole process and reads it for refs when a repository's are
+    first read, so that is done here. Objects and packs are synced by soulgit itself.
     """
-    global _is_any_durable
     with _binding:
         pygit2.settings.enable_fsync_gitdir(durable)
         try:
@@ -31,8 +29,7 @@ def opened(path: str, durable: bool) -> pygit2.Repository:
             with contextlib.suppress(pygit2.GitError, ValueError, OSError):
                 handle.references.get("HEAD")
         finally:
-            _is_any_durable = _is_any_durable or durable
-            pygit2.settings.enable_fsync_gitdir(_is_any_durable)
+            pygit2.settings.enable_fsync_gitdir(False)
     return handle
 
 

@@ -15,10 +15,12 @@ from pygit2.enums import FileMode, ObjectType, RepositoryState, SortMode
 
 from soulgit.core.actor import Identity, Moment
 from soulgit.core.links import Resolved, resolve
-from soulgit.disk import nearest_directory, storage_faults, sync_directory
+from soulgit.directories import nearest_directory
+from soulgit.disk import storage_faults, sync_directory
 from soulgit.errors import ConflictPending, NotAHome, ObjectMissing, RepositoryRefused, UnsafeFile
 from soulgit.git import durability
 from soulgit.git.faults import translated
+from soulgit.git.incoming import Incoming
 from soulgit.git.values import LINK_MODE, TREE_MODE, Commit, Head, TreeEntry
 
 _IN_PROGRESS = {
@@ -116,6 +118,12 @@ class Repository:
             return pygit2.discover_repository(path)
 
     @cached_property
+    def incoming(self) -> Incoming:
+        """The new objects, which wait until they are placed, or are dropped."""
+        objects = os.path.join(self.common_dir, "objects")
+        return Incoming(self._handle, objects, self._durable)
+
+    @cached_property
     def common_dir(self) -> str:
         """The git directory that linked homes share."""
         try:
@@ -181,7 +189,7 @@ class Repository:
 
     def create_ref(self, name: str, commit_id: str, message: str) -> bool:
         """Make a ref, for which no lock of soulgit's is needed; return False where it is there."""
-        self.sync_objects()
+        self.incoming.store()
         with self.names_synced(name), translated(self.path):
             try:
                 self._handle.create_reference_direct(
@@ -193,7 +201,7 @@ class Repository:
 
     def set_ref(self, name: str, commit_id: str, message: str) -> None:
         """Make a ref name a commit, whatever it named before."""
-        self.sync_objects()
+        self.incoming.store()
         with self.names_synced(name), translated(self.path):
             self._handle.create_reference_direct(
                 name, pygit2.Oid(hex=commit_id), True, message=message
@@ -207,12 +215,6 @@ class Repository:
         if self._durable:  # libgit2 does not sync a deletion, and takes empty directories along
             with storage_faults(f"{name} cannot be synced"):
                 sync_directory(nearest_directory(os.path.join(self.common_dir, name)))
-
-    def sync_objects(self) -> None:
-        """Bring the names of new directories of objects to the disk, which libgit2 leaves out."""
-        if self._durable:
-            with storage_faults(f"the objects of {self.path} cannot be synced"):
-                sync_directory(os.path.join(self.common_dir, "objects"))
 
     def names_synced(self, *names: str) -> contextlib.AbstractContextManager[None]:
         """Bring the names of directories that refs and reflogs need to the disk, once made."""
@@ -358,7 +360,7 @@ class Repository:
 
     def write_blob(self, data: bytes) -> str:
         """Store bytes as they are, no filter applied, and return their id."""
-        with translated(self.path):
+        with self._writing():
             blob_id = str(self._handle.create_blob(data))
         self._keep_blob(blob_id, data)
         return blob_id
@@ -366,7 +368,7 @@ class Repository:
     def write_tree(self, base: str | None, changes: Mapping[str, TreeEntry | None]) -> str:
         """Store a tree that differs from `base` in some paths (None: gone) and return its id."""
         nested: dict[str, dict[str, TreeEntry | None]] = {}
-        with translated(self.path):
+        with self._writing():
             tree = self._object(base, pygit2.Tree) if base else None
             builder = self._handle.TreeBuilder(tree) if tree else self._handle.TreeBuilder()
             for path, entry in changes.items():
@@ -385,7 +387,7 @@ class Repository:
         self, tree: str, parents: tuple[str, ...], message: str, author: Identity, when: Moment
     ) -> str:
         """Store a commit, author and committer alike, and return its id; no ref moves."""
-        with translated(self.path):
+        with self._writing():
             signature = pygit2.Signature(
                 author.name, author.email, when.seconds, when.offset_minutes, "utf-8"
             )
@@ -400,13 +402,17 @@ class Repository:
                 )
             )
 
+    def _writing(self) -> translated:
+        """Let what libgit2 writes now wait with the new objects."""
+        self.incoming.begin()
+        return translated(self.path)
+
     # Settings and attributes
 
     def setting(self, name: str) -> str | None:
         """Return a value of git's configuration."""
-        with translated(self.path), contextlib.suppress(UnicodeDecodeError):
-            config = self._handle.config
-            return config[name] if name in config else None  # noqa: SIM401  # it has no get
+        with translated(self.path), contextlib.suppress(UnicodeDecodeError, KeyError):
+            return self._handle.config[name]
         return None
 
     def attribute(self, path: str, name: str) -> str | None:
