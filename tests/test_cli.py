@@ -218,7 +218,7 @@ def test_capture_records_what_is_told(shell: Shell, ava: Git) -> None:
     done = shell(
         "capture", "ava", "--session", "s1", "--model", "m", "--source", "x\nSoul-Action: add"
     )
-    assert done.text.endswith(" capture: changed MEMORY.md\n")
+    assert done.text.endswith(' memory(self): replace "likes tea" with "likes mate"\n')
     trailers = ava("log", "-1", "--format=%(trailers)").split("\n")
     assert "Soul-Session: s1" in trailers
     assert "Soul-Source: x Soul-Action: add" in trailers

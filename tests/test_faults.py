@@ -69,7 +69,7 @@ def test_what_a_person_appended_is_kept_and_committed_first(home_dir: Path) -> N
     assert memory(home_dir) == b"- a\n- second\n" + table
     assert git.subjects()[:2] == [
         'memory(self): replace "first" with "second"',
-        "capture: changed MEMORY.md",
+        'memory(self): add "| n | v | |---|---| | x | 1 |"',
     ]
     assert git("log", "-2", "--format=%an").splitlines()[1] == "unknown"
     assert git("show", "--numstat", "--format=", "HEAD") == "1\t1\tMEMORY.md"
@@ -528,7 +528,9 @@ def test_an_orphan_edit_is_captured_before_the_next_action(home_dir: Path) -> No
     git = git_home(home_dir, BASE)
     put(home_dir, {"MEMORY.md": "- a\n- written, then killed\n"})
     assert not act(home_dir, "add", "next").is_error
-    assert git.subjects()[:2] == ['memory(self): add "next"', "capture: changed MEMORY.md"]
+    captured = 'memory(self): add "written, then killed"'
+    assert git.subjects()[:2] == ['memory(self): add "next"', captured]
+    assert "Soul-Action: capture" in git("log", "-1", "--format=%B", "HEAD~1")
     assert git("show", "--numstat", "--format=", "HEAD") == "1\t0\tMEMORY.md"
 
 
@@ -646,5 +648,5 @@ def test_a_file_that_is_a_mount_point_is_written_in_place(home_dir: Path, mounte
     assert list((home_dir / ".git" / "soulgit" / "scratch").iterdir()) == []
     git = Git(home_dir)
     assert git.bytes("show", "HEAD:MEMORY.md") == memory(home_dir)
-    assert git.subjects()[3:] == ["capture: changed MEMORY.md", "by hand"]
+    assert git.subjects()[3:] == ["memory(self): 1 entry gone, 1 added", "by hand"]
     git.agrees()

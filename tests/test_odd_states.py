@@ -100,7 +100,7 @@ def test_an_edit_made_after_a_kill_is_kept_as_a_persons(home_dir: Path) -> None:
     killed_before_the_refs(home_dir)
     put(home_dir, {"MEMORY.md": "- a\n- cut off\n- by hand\n"})
     add(home_dir, "next")
-    assert git.subjects()[:2] == ['memory(self): add "next"', "capture: changed MEMORY.md"]
+    assert git.subjects()[:2] == ['memory(self): add "next"', "memory(self): 2 entries added"]
     assert (home_dir / "MEMORY.md").read_text() == "- a\n- cut off\n- by hand\n- next\n"
     git.agrees()
 

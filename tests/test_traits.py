@@ -215,7 +215,7 @@ def test_an_edit_is_a_commit_of_its_own(ava: Git) -> None:
     assert "Soul-Action: edit" in told
     assert f"Soul-Persona: {compose_soul(ava.path).persona}" in told
     assert "drift" in ava.subjects()[0]
-    assert ava.subjects()[1] == "capture: changed MEMORY.md"
+    assert ava.subjects()[1] == 'memory(self): replace "likes tea" with "likes mate"'
     ava.agrees()
 
 

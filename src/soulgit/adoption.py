@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from soulgit import disk, personas
 from soulgit.core import layout
 from soulgit.core.actor import UNKNOWN, Identity
-from soulgit.core.layout import PERSONA_NAMES, Layout
+from soulgit.core.entries import decode
+from soulgit.core.layout import PERSONA_NAMES, Layout, Target
 from soulgit.core.record import Record
 from soulgit.disk import DiskFile
 from soulgit.errors import RepositoryRefused, UnsafeFile
@@ -219,6 +220,27 @@ def split_persona(repository: Repository, head_tree: str, step: Step) -> list[St
     rest = [path for path in step.entries if path not in edited]
     parts = [_part(step, rest)] if rest else []
     return [*parts, _as_edit(_part(step, edited))]
+
+
+def retold(repository: Repository, before: str | None, after: str, step: Step) -> Step:
+    """Tell a capture by entry, as far as it changed memory that was under way before it."""
+    if before is None or step.record.action != "capture":
+        return step
+    from soulgit.core import telling, tracing  # for a capture alone
+
+    def read(tree: str, target: Target) -> tracing.Version:
+        data = personas.readable_contents(repository, tree).get(layout.memory_name(target))
+        return tracing.read(decode(data), personas.tree_layout(repository, tree))
+
+    both = {target: (read(before, target), read(after, target)) for target in layout.TARGETS}
+    found = {target: tracing.compare(*versions) for target, versions in both.items()}
+    changes = {target: change for target, change in found.items() if change}
+    if not changes:
+        return step
+    told = {layout.memory_name(target) for target in changes}
+    others = {p: line for p, line in step.lines.items() if p.rpartition("/")[2] not in told}
+    subject, text = telling.subject(changes, others), telling.body(changes, step.lines)
+    return replace(step, record=replace(step.record, subject=subject, text=text))
 
 
 def _behind(repository: Repository, tree: str, path: str) -> str:

@@ -399,6 +399,7 @@ def _commit(
             waiting = rest + waiting
         before, tree = tree, repository.write_tree(tree, step.entries)
         guards.check(repository, before, tree, step)
+        step = adoption.retold(repository, before, tree, step)
         begins = is_first and tip == head.tip
         if begins or step.record.action == "edit":
             was, digest = digest, personas.tree_digest(repository, tree)

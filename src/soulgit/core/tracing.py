@@ -47,6 +47,10 @@ class Change:
     removed: list[Item] = field(default_factory=list)
     reworded: list[tuple[Item, Item]] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        """Whether anything came, went or was reworded."""
+        return bool(self.added or self.removed or self.reworded)
+
     @property
     def new(self) -> list[Item]:
         """The items whose text was not there before."""
