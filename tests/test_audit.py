@@ -13,6 +13,7 @@ import pytest
 from soulgit import (
     Home,
     blame,
+    capturing,
     forking,
     homes,
     memory,
@@ -360,7 +361,7 @@ class Story:
 
     def capture(self, told: Told) -> str:
         record = Record("capture", origin="hand", session=told.session, source=told.source)
-        revision = homes.capture(self.home, Hand(PAT, record))
+        revision = capturing.capture(self.home, Hand(PAT, record))
         assert revision is not None
         return revision
 

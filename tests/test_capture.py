@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import soulgit
-from soulgit import homes
+from soulgit import capturing
 from soulgit.adoption import Hand
 from tests.support import Git, git_home, put
 
@@ -27,7 +27,7 @@ def captured(git: Git, **files: str) -> tuple[str, list[str]]:
     """Change files, capture, and return the commit's subject and the lines of its body."""
     put(git.path, {f"{name}.md": text for name, text in files.items()})
     before = git("rev-parse", "HEAD")
-    homes.capture(git.path, Hand())
+    capturing.capture(git.path, Hand())
     assert git("rev-parse", "HEAD~1") == before
     subject, _, rest = git("log", "-1", "--format=%B").partition("\n\n")
     body, _, trailers = rest.rpartition("\n\n")
@@ -104,5 +104,5 @@ def test_a_text_cannot_forge_a_trailer_by_what_is_captured(git: Git) -> None:
 
 def test_a_run_that_finds_nothing_makes_no_commit(git: Git) -> None:
     tip = git("rev-parse", "HEAD")
-    assert homes.capture(git.path, Hand()) is None
+    assert capturing.capture(git.path, Hand()) is None
     assert git("rev-parse", "HEAD") == tip

@@ -17,7 +17,7 @@ import filelock
 import pytest
 
 import soulgit
-from soulgit import Home, compose_soul, homes, memory, souls
+from soulgit import Home, capturing, compose_soul, homes, memory, souls
 from soulgit.adoption import Hand
 from soulgit.core.actor import Identity
 from soulgit.errors import HomeFrozen
@@ -113,7 +113,7 @@ WRITES: dict[str, Callable[[Home], object]] = {
     "add": lambda home: memory.add(home, "x"),
     "replace": lambda home: memory.replace(home, "tea", "mate"),
     "remove": lambda home: memory.remove(home, "likes tea"),
-    "capture": lambda home: homes.capture(home, Hand()),
+    "capture": lambda home: capturing.capture(home, Hand()),
     "sear": lambda home: memory.sear(home, "likes tea", PAT),
     "unsear": lambda home: memory.unsear(home, "was born in May", PAT),
     "traits": lambda home: souls.set_traits(home, {"drift": 0.1}, PAT),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import soulgit
-from soulgit import homes, personas, settling
+from soulgit import capturing, personas, settling
 from soulgit.adoption import Hand
 from soulgit.core.actor import Identity
 from soulgit.git import Repository
@@ -23,7 +23,7 @@ def add(path: Path, text: str) -> soulgit.Result:
 
 
 def soulgit_captures(path: Path) -> None:
-    homes.capture(soulgit.Home.open(path), Hand(PAT))
+    capturing.capture(soulgit.Home.open(path), Hand(PAT))
 
 
 def settle(path: Path) -> None:

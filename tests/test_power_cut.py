@@ -438,7 +438,7 @@ def test_a_directory_is_on_the_disk_when_its_parent_is_synced() -> None:
 PRELUDE = """
 import os, sys
 import soulgit
-from soulgit import Home, forking, homes, memory, settling, updating
+from soulgit import Home, capturing, forking, homes, memory, settling, updating
 from soulgit.adoption import Hand
 from soulgit.core.actor import Identity
 
@@ -551,7 +551,7 @@ ACTIONS = {
     "replace after a hand edit": Action(
         edited_memory, "call(soulgit.memory_tool(path), 'replace', 'two', **{'with': 'zwei'})"
     ),
-    "capture of a removed file": Action(removed_file, "homes.capture(path, Hand(PAT))"),
+    "capture of a removed file": Action(removed_file, "capturing.capture(path, Hand(PAT))"),
     "settle by continue": Action(edited_soul, "settling.decide(path, 'continue', PAT)"),
     "settle by update": Action(edited_soul, "updating.update(path, shout, PAT, batch_size=4)"),
     "settle by fork": Action(edited_soul, "settling.decide(path, 'fork', PAT, name='eve')"),

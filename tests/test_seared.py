@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from soulgit import Home, Result, compose_soul, homes, memory, memory_tool, souls
+from soulgit import Home, Result, capturing, compose_soul, homes, memory, memory_tool, souls
 from soulgit.adoption import Hand
 from soulgit.core.actor import Identity
 from soulgit.core.layout import Target
@@ -293,7 +293,7 @@ def test_a_hand_edit_of_a_seared_entry_is_named_and_stops_the_next_write(by_hand
     assert result.is_error
     assert "likes tea" in result.output
     with pytest.raises(SearedChanged, match="likes tea"):
-        homes.capture(opened(by_hand.path), Hand())
+        capturing.capture(opened(by_hand.path), Hand())
     with pytest.raises(SearedChanged):
         souls.set_traits(opened(by_hand.path), {"drift": 0.1}, PAT)
     assert by_hand.subjects() == ["by hand"]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import soulgit
-from soulgit import Home, forking, homes, memory, settling, updating
+from soulgit import Home, capturing, forking, homes, memory, settling, updating
 from soulgit.adoption import Hand
 from soulgit.core import persona
 from soulgit.core.actor import Identity
@@ -282,7 +282,7 @@ def test_a_home_of_seared_memories_alone_has_something_to_decide(home_dir: Path)
 
 def test_capturing_memories_beside_a_pending_edit_does_not_settle_it(edited: Git) -> None:
     put(edited.path, {"MEMORY.md": MEMORY + "* by hand\n"})
-    homes.capture(opened(edited.path), Hand(PAT))
+    capturing.capture(opened(edited.path), Hand(PAT))
     assert edited("show", "HEAD:MEMORY.md").endswith("* by hand")
     assert edited("show", "HEAD:SOUL.md") == AVA.strip()
     assert add(edited.path).is_error
@@ -291,7 +291,7 @@ def test_capturing_memories_beside_a_pending_edit_does_not_settle_it(edited: Git
 def test_capturing_memories_above_a_plain_commit_does_not_settle_it(ava: Git) -> None:
     by_commit(ava)
     put(ava.path, {"MEMORY.md": MEMORY + "* by hand\n"})
-    homes.capture(opened(ava.path), Hand(PAT))
+    capturing.capture(opened(ava.path), Hand(PAT))
     assert settling.is_pending(opened(ava.path))
     assert add(ava.path).is_error
     settling.decide(opened(ava.path), "continue", PAT)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from soulgit import (
     Home,
     blame,
+    capturing,
     homes,
     memory,
     memory_tool,
@@ -78,7 +79,7 @@ def replace(git: Git, text: str, replacement: str, **told: str) -> str:
 
 def capture(git: Git, files: dict[str, str]) -> str:
     put(git.path, files)
-    revision = homes.capture(opened(git.path), Hand(PAT))
+    revision = capturing.capture(opened(git.path), Hand(PAT))
     assert revision is not None
     return revision
 
@@ -147,7 +148,7 @@ def acted(git: Git, action: str, layout: Layout) -> str | None:
         path.write_bytes(b"- only this" if layout is PLAIN else b"only this")
     else:
         path.unlink()
-    return homes.capture(home, Hand(PAT))
+    return capturing.capture(home, Hand(PAT))
 
 
 def twice_undone(source: str | None, layout: Layout, actions: list[str]) -> None:
@@ -431,9 +432,9 @@ def test_a_line_of_crlf_comes_back_with_its_line_end(home_dir: Path) -> None:
 def test_bytes_that_are_no_utf8_come_back(home_dir: Path) -> None:
     git = begun(home_dir, {"SOUL.md": AVA})
     put(home_dir, {"MEMORY.md": b"- caf\xe9\n- b\n"})
-    homes.capture(opened(home_dir), Hand(PAT))
+    capturing.capture(opened(home_dir), Hand(PAT))
     put(home_dir, {"MEMORY.md": b"- b\n"})
-    clobber = homes.capture(opened(home_dir), Hand(PAT))
+    clobber = capturing.capture(opened(home_dir), Hand(PAT))
     add(git, "c")
     undo(git, clobber)
     assert (home_dir / "MEMORY.md").read_bytes() == b"- caf\xe9\n- b\n- c\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from soulgit import disk, freeze, homes, memory, souls
+from soulgit import capturing, disk, freeze, memory, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
 from soulgit.gate import waits
@@ -117,7 +117,7 @@ def _pending(home: Home) -> Iterator[Trouble]:
 def _by_hand(home: Home) -> Iterator[Trouble]:
     is_frozen = freeze.state(home.repository) is not None
     when = ", while the home is frozen" if is_frozen else ""
-    for line in homes.changed_by_hand(home, home.look()):
+    for line in capturing.changed_by_hand(home, home.look()):
         yield Trouble(
             "by-hand", "note", f"{line} by hand{when}", "`soulgit capture HOME` records it"
         )

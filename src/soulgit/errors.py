@@ -11,6 +11,7 @@
     │   ├── InsideRepository        a directory in another repository's working tree
     │   ├── UnsafeFile              a link that leads out, a device, a pipe, UTF-16, a filter
     │   ├── InvalidText             empty text, NUL, a lone surrogate, the entry delimiter
+    │   ├── EventUnreadable         what a host told its hook is no event
     │   ├── TextNotFound            nothing in the memory file reads like this
     │   ├── TextAmbiguous           several entries read like this
     │   ├── SearedRefused           it would change an entry that never changes again
@@ -122,6 +123,13 @@ class InvalidText(RefusedError):
 
     kind = "invalid-text"
     default_hint = "give a text of at least one visible character, in valid Unicode without NUL"
+
+
+class EventUnreadable(RefusedError):
+    """What a host told its hook is no event."""
+
+    kind = "event-unreadable"
+    default_hint = "hooks read the host's JSON on standard input; see `soulgit hook --help`"
 
 
 class TextNotFound(RefusedError):

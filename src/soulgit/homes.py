@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from soulgit import adoption, directories, disk, freeze, memory, personas, revision, revisions
-from soulgit.adoption import Hand, Working
+from soulgit import directories, disk, freeze, memory, personas, revision, revisions
+from soulgit.adoption import Hand
+from soulgit.capturing import changed_by_hand
 from soulgit.core import composition, frontmatter, persona, soulfile, starter
 from soulgit.core import token as tokens
 from soulgit.core.actor import Identity
@@ -17,7 +18,6 @@ from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
 from soulgit.gate import gate
-from soulgit.git.staging import index_entries
 from soulgit.home import AnyHome, Clock, Home, as_home, system_clock
 from soulgit.revision import Draft, revise
 
@@ -182,12 +182,6 @@ def _subject(files: tuple[str, ...], is_new: bool) -> str:
     return "init: begin a home" if is_new else f"init: adopt {', '.join(files)}"
 
 
-def capture(home: AnyHome, hand: Hand) -> str | None:
-    """Record what was changed by hand; return the new tip, None where nothing was."""
-    home = as_home(home)
-    return revise(home, hand=hand)
-
-
 def list_homes(root: str) -> list[tuple[str, Status | SoulgitError]]:
     """Return the homes under a root by name, each with how it stands or why that is unknown."""
     found: list[tuple[str, Status | SoulgitError]] = []
@@ -220,17 +214,6 @@ def status(home: AnyHome, *, at: str | None = None) -> Status:
         seared_changed=tuple(memory.lost_seared(home)),
         changed=changed_by_hand(home, working),
     )
-
-
-def changed_by_hand(home: Home, working: Working) -> tuple[str, ...]:
-    """Return what differs from the last commit, a line each, like `changed MEMORY.md`."""
-    with home.reading() as repository:
-        tip = repository.head().tip
-        tree = repository.commit(tip).tree if tip else None
-        staged = index_entries(home.index_path, adoption.role_paths(repository, working, tree))
-        entries = dict.fromkeys(staged) | adoption.disk_entries(repository, working, tree)
-        steps = adoption.found_steps(repository, tree, entries, staged, Hand())
-    return tuple(line for step in steps for line in (step.record.text or "").splitlines())
 
 
 def _status(

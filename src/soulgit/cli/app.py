@@ -49,6 +49,7 @@ VERBS: dict[str, dict[str, str]] = {
         "doctor": "repair",
         "gc": "repair",
     },
+    "serve": {"hook": "host"},
 }
 """The verbs by group, each with the module of this package that holds it."""
 

@@ -99,7 +99,7 @@ def capture_command(
 
     It happens by itself before every write. A persona edit that is not settled stays aside.
     """
-    from soulgit import homes
+    from soulgit import capturing
     from soulgit.adoption import Hand
     from soulgit.core.record import Record
 
@@ -108,7 +108,7 @@ def capture_command(
         "capture", origin="hand", session=session, model=model, source=source, reason=reason
     )
     before = opened.head().tip
-    if homes.capture(opened, Hand(words.user(opened), told)) is None:
+    if capturing.capture(opened, Hand(words.user(opened), told)) is None:
         output.note("nothing was changed by hand")
     else:
         _tell_commits(opened, before)
