@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -64,6 +65,16 @@ def run_python(stage: Stage, source: str, monkeypatch: pytest.MonkeyPatch) -> st
     return printed.getvalue()
 
 
+def run_configured(stage: Stage, kind: str, body: str) -> None:
+    """Run the commands that a host's configuration names, as the host would with no event."""
+    if kind == "json":
+        json.loads(body)
+    commands = re.findall(r'"?command"?: "([^"]+)"', body)
+    assert commands
+    for command in commands:
+        assert "hint: hooks read the host's JSON" in run_shell(stage, f"{command} </dev/null 2>&1")
+
+
 def test_every_example_shows_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +93,8 @@ def test_every_example_shows_what_it_prints(
             printed = run_python(stage, body, monkeypatch)
         elif kind == "text":
             assert stage.mask(printed) == stage.mask(body)
+        elif kind in ("json", "yaml"):
+            run_configured(stage, kind, body)
         else:
             assert kind == "sh", "a kind of example that nothing runs"
     assert {"console", "python", "text"} <= set(kinds)
