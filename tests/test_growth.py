@@ -688,8 +688,7 @@ def copied(git: Git, number: int) -> Git:
 
 
 KILLS = [
-    "link",
-    pytest.param("rename", marks=slow),
+    "rename",
     pytest.param("fsync", marks=slow),
     pytest.param("unlink", marks=slow),
     pytest.param("write", marks=slow),
@@ -727,7 +726,7 @@ def test_a_collection_killed_at_any_call_loses_nothing(worn: Git, call: str) -> 
 
 @slow
 @needs_strace
-@pytest.mark.parametrize("call", ["rename", "link", "fsync", "unlink"])
+@pytest.mark.parametrize("call", ["rename", "fsync", "unlink"])
 def test_a_collection_after_a_killed_one_leaves_no_object_twice(worn: Git, call: str) -> None:
     for git in killed_collections(worn, call):
         collected(git.path)
@@ -742,20 +741,20 @@ def test_an_action_after_a_killed_collection_packs_on(worn: Git, call: str) -> N
     for git in killed_collections(worn, call):
         with eager():
             added(git.path, "next", "and on")
-        assert counts(git)["count"] == 1
+        found = counts(git)
+        # What was packed and not yet taken away stays until somebody collects.
+        assert found["count"] - found["prune-packable"] == 1
         is_tidy(git)
 
 
 FAULTS = [
-    "link=ENOSPC",
+    "rename=ENOSPC",
     pytest.param("rename=EIO", marks=slow),
-    pytest.param("rename=ENOSPC", marks=slow),
     pytest.param("fsync=EIO", marks=slow),
     pytest.param("fsync=ENOSPC", marks=slow),
     pytest.param("write=EIO", marks=slow),
     pytest.param("write=ENOSPC", marks=slow),
     pytest.param("pwrite64=ENOSPC", marks=slow),
-    pytest.param("link=EIO", marks=slow),
 ]
 
 
@@ -1243,8 +1242,8 @@ def test_a_pack_that_holds_all_of_another_is_not_taken_away_with_it(home_dir: Pa
     git = git_home(home_dir, BASE)
     blob = git("rev-parse", "HEAD:MEMORY.md")
     git("repack", "-qad")
-    scratch = home_dir.parent / "scratch"
-    scratch.mkdir()
+    scratch = home_dir.parent / "scratch" / "pack"
+    scratch.mkdir(parents=True)
     repository = Repository.open(str(home_dir))
     ours = packs.write(repository, [blob], str(scratch))
     packs.place(repository, ours, str(scratch), durable=False)

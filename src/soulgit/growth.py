@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 from soulgit import directories, disk, lockfile
 from soulgit.errors import BusyError
@@ -129,12 +130,15 @@ def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> i
     """Pack the oldest loose objects that a ref leads to, and return how many."""
     waiting = packs.reachable(repository, packs.loose(repository))
     # A killed round leaves some that are packed and loose; a collection takes those away.
-    ids = packs.unpacked(repository, waiting, known.packs)[:most]
-    if not ids:
+    unpacked = packs.unpacked(repository, waiting, known.packs)
+    if not unpacked:
         return 0
-    name = packs.write(repository, ids, _scratch(ground))
+    ids = packs.for_one_pack(repository, unpacked, most)
+    newest_first = list(reversed(ids))
+    newest_first.sort(key=waiting.__getitem__)  # versions of one thing after each other
+    name = packs.write(repository, newest_first, _scratch(ground))
     _place(ground, repository, known, name)
-    if packs.ids(repository, name).issuperset(ids):
+    if set(packs.ids(repository, name)).issuperset(ids):
         packs.remove_loose(repository, ids)
     return len(ids)
 
@@ -171,7 +175,7 @@ def _fold(
     try:
         name = packs.joined(repository, free, _scratch(ground))
     except HeldTwice:
-        ids = set().union(*(packs.ids(repository, name) for name in free))
+        ids = list(dict.fromkeys(chain.from_iterable(packs.ids(repository, n) for n in free)))
         if most is not None and len(ids) > most:
             return 0
         name = packs.write(repository, ids, _scratch(ground))
@@ -198,7 +202,7 @@ def _remove_packed_loose(repository: Repository) -> None:
     loose = packs.loose(repository)
     for name in packs.names(repository):
         if packs.is_whole(repository, name):
-            packs.remove_loose(repository, loose & packs.ids(repository, name))
+            packs.remove_loose(repository, loose.intersection(packs.ids(repository, name)))
 
 
 def _sweep(ground: Ground, repository: Repository, known: _Known) -> None:

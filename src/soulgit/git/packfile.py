@@ -1,4 +1,4 @@
-"""Packs as bytes: what an index names, and several packs made one without unpacking them.
+"""Packs as bytes: how one is written, what its index names, and several made one as they are.
 
 The format is that of git's `gitformat-pack`: a pack is a header, objects, and the SHA-1 of both;
 a delta says how far back in the same pack its base lies. So the objects of one pack can
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
+
+from soulgit.git.chain import Chain
 
 _PACK_HEADER = struct.Struct(">4sII")
 _INDEX_HEADER = b"\377tOc\0\0\0\2"
@@ -64,6 +67,42 @@ def is_whole(pack: bytes, index: bytes) -> bool:
     except NotJoinable:
         return False
     return True
+
+
+class Writing:
+    """A pack that is written object after object, and then its index."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[bytes, int, int]] = []
+        self._checksum = hashlib.sha1()
+
+    def pack(self, count: int, objects: Iterable[tuple[str, int, bytes]]) -> Iterator[bytes]:
+        """Yield the bytes of a pack of so many objects: ids, kinds as a pack has them, and data.
+
+        Where versions of a thing follow each other, the newest first, it becomes smallest.
+        """
+        chains: dict[int, Chain] = {}
+        yield self._told(_PACK_HEADER.pack(b"PACK", 2, count))
+        at = _PACK_HEADER.size
+        for object_id, kind, data in objects:
+            entry = chains.setdefault(kind, Chain(kind)).entry(data, at)
+            self._entries.append((bytes.fromhex(object_id), zlib.crc32(entry), at))
+            at += len(entry)
+            yield self._told(entry)
+        yield self._checksum.digest()
+
+    def index(self) -> bytes:
+        """Return the index of the pack that was written."""
+        return _index(sorted(self._entries), self._checksum.digest())
+
+    @property
+    def name(self) -> str:
+        """The name of the pack that was written, as git would call it."""
+        return f"pack-{self._checksum.hexdigest()}"
+
+    def _told(self, data: bytes) -> bytes:
+        self._checksum.update(data)
+        return data
 
 
 def holds(index: bytes, object_id: bytes) -> bool:
@@ -124,6 +163,8 @@ def _body(pack: bytes, index: Index) -> bytes:
 
 def _index(entries: Sequence[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:
     """Return the index of a pack for its objects: ids in order, checksums, offsets."""
+    if any(offset >= _MOST_BYTES for _, _, offset in entries):
+        raise NotJoinable("a pack of more than two gigabytes")
     counts = [0] * 256
     for object_id, _, _ in entries:
         counts[object_id[0]] += 1

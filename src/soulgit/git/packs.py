@@ -7,7 +7,8 @@ so whoever reads finds each object in one place or the other at every moment.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, takewhile
 
 import pygit2
 
@@ -15,7 +16,7 @@ from soulgit import disk
 from soulgit.errors import SoulgitError
 from soulgit.git import packfile
 from soulgit.git.faults import translated
-from soulgit.git.packfile import holds, join, read_index
+from soulgit.git.packfile import Writing, holds, join, read_index
 from soulgit.git.repository import Repository
 from soulgit.git.values import TREE_MODE
 
@@ -24,6 +25,15 @@ _BESIDE = (".keep", ".promisor", ".bitmap", ".mtimes")
 """What stands beside a pack that somebody relies on as it is."""
 
 _SAMPLED = "17"
+
+_PACK_MODE = 0o444
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_PACK_BYTES = 2**30
+
+Kin = tuple[int, str]
+"""What an object is a version of: its kind, in the order of a pack, and the name it has."""
+
+_COMMITS, _TREES, _BLOBS = range(3)
 
 
 def directory(repository: Repository) -> str:
@@ -47,31 +57,62 @@ def loose(repository: Repository) -> set[str]:
     }
 
 
-def reachable(repository: Repository, wanted: set[str]) -> list[str]:
+def reachable(repository: Repository, wanted: set[str]) -> dict[str, Kin]:
     """Return those of some loose objects that a ref leads to, each after what it leads to.
 
     An object that is not among them is taken to lead to none of them, which holds while
     packs are made of such lists from their beginning.
     """
-    found: dict[str, None] = {}
+    found: dict[str, Kin] = {}
     tips = [tip for name in repository.refs("refs/") if (tip := _tip(repository, name))]
     for commit_id in _commits(repository, tips, wanted):
-        found[commit_id] = None
-        for object_id in _of_tree(repository, repository.commit(commit_id).tree, wanted):
-            found.setdefault(object_id)
-    return list(found)[::-1]
+        found[commit_id] = (_COMMITS, "")
+        tree_id = repository.commit(commit_id).tree
+        for object_id, kin in _of_tree(repository, tree_id, "", wanted):
+            found.setdefault(object_id, kin)
+    return dict(reversed(found.items()))
 
 
-def write(repository: Repository, ids: Iterable[str], scratch: str) -> str:
-    """Make a pack of objects in an empty directory and return its name, without ending."""
+def for_one_pack(repository: Repository, ids: Sequence[str], most: int) -> Sequence[str]:
+    """Return the first of some loose objects, so many that the bytes of a pack have a bound."""
+    sizes = (disk.size_bytes(_loose_path(repository, object_id)) or 0 for object_id in ids[:most])
+    fitting = takewhile(lambda size_bytes: size_bytes <= _PACK_BYTES, accumulate(sizes))
+    return ids[: max(1, sum(1 for _ in fitting))]
+
+
+def write(repository: Repository, ids: Sequence[str], scratch: str) -> str:
+    """Make a pack of objects in an empty directory and return its name, without ending.
+
+    Versions of a thing are to follow each other, the newest first. The directory's own name
+    has to be `pack`, for that is where libgit2, which has to find all of it whole, looks.
+    """
+    writing = Writing()
+    draft = os.path.join(scratch, "draft")
+    with open(os.open(draft, _NEW_FILE, _PACK_MODE), "wb") as file:
+        file.writelines(writing.pack(len(ids), _read(repository, ids)))
+        mode = os.fstat(file.fileno()).st_mode
+    made = os.path.join(scratch, writing.name)
+    disk.write(made + ".idx", writing.index(), durable=False)
+    os.chmod(made + ".idx", mode)
+    os.replace(draft, made + ".pack")
+    _refuse_unlike(repository, ids, scratch)
+    return writing.name
+
+
+def _read(repository: Repository, ids: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
+    for object_id in ids:
+        with translated(repository.path):
+            kind, data = repository._handle.read(pygit2.Oid(hex=object_id))
+        yield object_id, int(kind), data
+
+
+def _refuse_unlike(repository: Repository, ids: Sequence[str], scratch: str) -> None:
+    """Raise for a pack from which not all objects come back as they were: others are to go."""
     with translated(repository.path):
-        builder = pygit2.PackBuilder(repository._handle)
-        builder.set_threads(1)
+        store = pygit2.Odb()
+        store.add_backend(pygit2.OdbBackendPack(os.path.dirname(scratch)), 1)
         for object_id in ids:
-            builder.add(pygit2.Oid(hex=object_id))
-        builder.write(scratch)
-    (made,) = (entry for entry in disk.names(scratch) if entry.endswith(".pack"))
-    return made.removesuffix(".pack")
+            store.read(pygit2.Oid(hex=object_id))  # which compares the hash
 
 
 def place(repository: Repository, name: str, scratch: str, *, durable: bool) -> None:
@@ -115,10 +156,11 @@ def _both(repository: Repository, name: str, *, only_index: bool = False) -> tup
     return b"" if only_index else _bytes(path + ".pack"), _bytes(path + ".idx")
 
 
-def ids(repository: Repository, name: str) -> set[str]:
-    """Return the ids of the objects in a pack."""
-    data = _bytes(os.path.join(directory(repository), name + ".idx"))
-    return {object_id.hex() for object_id in read_index(data).ids}
+def ids(repository: Repository, name: str) -> list[str]:
+    """Return the ids of the objects in a pack, in their order there."""
+    index = read_index(_both(repository, name, only_index=True)[1])
+    in_order = sorted(zip(index.offsets, index.ids, strict=True))
+    return [object_id.hex() for _, object_id in in_order]
 
 
 def names(repository: Repository) -> list[str]:
@@ -152,13 +194,16 @@ def remove(repository: Repository, name: str) -> None:
 
 def remove_loose(repository: Repository, object_ids: Iterable[str]) -> None:
     """Take away loose objects that are in a pack."""
-    objects = _objects(repository)
     for object_id in object_ids:
-        disk.discard(os.path.join(objects, object_id[:2], object_id[2:]))
+        disk.discard(_loose_path(repository, object_id))
 
 
 def _objects(repository: Repository) -> str:
     return os.path.join(repository.common_dir, "objects")
+
+
+def _loose_path(repository: Repository, object_id: str) -> str:
+    return os.path.join(_objects(repository), object_id[:2], object_id[2:])
 
 
 def _bytes(path: str) -> bytes:
@@ -192,13 +237,16 @@ def _parents(repository: Repository, commit_id: str) -> tuple[str, ...] | None:
         return None  # a tag, or nothing that can be read
 
 
-def _of_tree(repository: Repository, tree_id: str, wanted: set[str]) -> Iterator[str]:
+def _of_tree(
+    repository: Repository, tree_id: str, name: str, wanted: set[str]
+) -> Iterator[tuple[str, Kin]]:
     """Yield a tree and what it holds, as far as it is among some objects."""
     if tree_id not in wanted:
         return
-    yield tree_id
-    for entry in repository.children(tree_id):
+    yield tree_id, (_TREES, name)
+    entries = repository.children(tree_id)
+    for below, entry in zip(repository.names(tree_id), entries, strict=True):
         if entry.mode == TREE_MODE:
-            yield from _of_tree(repository, entry.id, wanted)
+            yield from _of_tree(repository, entry.id, below, wanted)
         elif entry.id in wanted:
-            yield entry.id
+            yield entry.id, (_BLOBS, below)
