@@ -236,9 +236,14 @@ def test_what_does_not_come_back_is_not_taken_away(
     is_tidy(git)
 
 
-def faulty(compress: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """As memory that is damaged would have it: one bit of each text is another."""
-    return lambda data: compress(data[:-1] + bytes([data[-1] ^ 1]) if data else data)
+def faulty(compress: Callable[..., bytes]) -> Callable[..., bytes]:
+    """As memory that is damaged would have it: one bit of each text in a pack is another."""
+
+    def damaged(data: bytes, *level: int) -> bytes:
+        is_loose = bool(level)
+        return compress(data if is_loose or not data else data[:-1] + bytes([data[-1] ^ 1]), *level)
+
+    return damaged
 
 
 def test_a_pack_of_many_versions_is_read_by_the_home_as_it_was(home_dir: Path) -> None:

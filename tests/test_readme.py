@@ -35,6 +35,7 @@ class Stage:
     def mask(self, text: str) -> str:
         text = text.replace(str(self.directory), "/tmp").replace(str(self.home), "~")
         text = re.sub(r"\b(?:[0-9a-f]{40}|[0-9a-f]{12})\b", "ID", text)
+        text = re.sub(r"\d{8}T\d{6}Z", "TIME", text)
         text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d\+\d\d:\d\d)?", "TIME", text)
         return re.sub(r"(?<=TIME) +\d+s ", " AGE ", text)
 

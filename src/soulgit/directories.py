@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from soulgit.disk import discard, storage_faults, sync_directory
+
+_DRAFT_PREFIX = ".soulgit-draft-"
 
 
 def make_directory(path: str) -> bool:
@@ -102,3 +105,22 @@ def bytes_below(root: str) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(os.path.join(directory, name)).st_blocks * 512
     return total
+
+
+def draft_name() -> str:
+    """Return a name for a directory of soulgit's own that stands in a home for a moment."""
+    return f"{_DRAFT_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
+
+
+def is_dead_draft(name: str) -> bool:
+    """Whether a name is that of such a directory whose process is gone."""
+    pid = name.removeprefix(_DRAFT_PREFIX).partition("-")[0]
+    if not (name.startswith(_DRAFT_PREFIX) and pid.isdecimal() and pid.isascii()):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False

@@ -6,14 +6,12 @@ import contextlib
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from soulgit.core import links
 from soulgit.errors import HomeNotFound, StorageFailed, UnsafeFile
 
-_DRAFT_PREFIX = ".soulgit-draft-"
 _MODE_BITS = 0o7777
 
 
@@ -170,6 +168,14 @@ def place(root: str, path: str, scratch: str, *, durable: bool) -> None:
             os.unlink(scratch)
 
 
+def relink(path: str, target: str) -> None:
+    """Let a symbolic link lead elsewhere, whole or not at all; the caller syncs the directory."""
+    with storage_faults(f"{path} cannot be made"):
+        discard(_beside(path))
+        os.symlink(target, _beside(path))
+        os.replace(_beside(path), path)
+
+
 def remove(root: str, path: str) -> None:
     """Take a file away; the caller syncs the directory."""
     with storage_faults(f"{path} cannot be removed"):
@@ -259,25 +265,6 @@ def discard(path: str) -> None:
     """Take a file of soulgit's own away, if it is there."""
     with storage_faults(f"{path} cannot be removed"), contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def draft_name() -> str:
-    """Return a name for a directory of soulgit's own that stands in a home for a moment."""
-    return f"{_DRAFT_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
-
-
-def is_dead_draft(name: str) -> bool:
-    """Whether a name is that of such a directory whose process is gone."""
-    pid = name.removeprefix(_DRAFT_PREFIX).partition("-")[0]
-    if not (name.startswith(_DRAFT_PREFIX) and pid.isdecimal() and pid.isascii()):
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
-        return False
-    return False
 
 
 @dataclass(frozen=True)

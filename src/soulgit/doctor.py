@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from soulgit import capturing, disk, freeze, memory, souls
+from soulgit import capturing, directories, disk, freeze, memory, redactions, souls
 from soulgit.core import layout
 from soulgit.errors import SoulgitError
 from soulgit.gate import waits
@@ -61,11 +61,21 @@ def _dead_writer(home: Home) -> Iterator[Trouble]:
         )
 
 
+def _redaction(home: Home) -> Iterator[Trouble]:
+    if not home.is_being_written() and redactions.under_way(home.state_dir) is not None:
+        yield Trouble(
+            "redaction",
+            "wrong",
+            "a redaction was cut off, and the text is still here",
+            "run `soulgit redact HOME TEXT` again, with the same text",
+        )
+
+
 def _temporary_files(home: Home) -> Iterator[Trouble]:
     if home.is_being_written():
         return
     scratch = os.path.join(home.repository.common_dir, "soulgit", "scratch")
-    drafts = [name for name in disk.names(home.path) if disk.is_dead_draft(name)]
+    drafts = [name for name in disk.names(home.path) if directories.is_dead_draft(name)]
     for name in [*disk.names(scratch), *drafts]:
         yield Trouble(
             "temporary-file", "wrong", f"{name} was left by a dead writer", "--fix takes it away"
@@ -225,6 +235,7 @@ MENDABLE: tuple[Check, ...] = (_dead_writer, _temporary_files)
 
 CHECKS: tuple[Check, ...] = (
     _old_locks,
+    _redaction,
     _frozen,
     _pending,
     _seared,

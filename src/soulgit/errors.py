@@ -20,6 +20,7 @@
     │   ├── NothingPending          there is nothing to decide
     │   ├── AnswerRefused           a reader's answer loses, adds, duplicates or empties an entry
     │   ├── TokenExposed            a doctor token would be committed as it is
+    │   ├── ChangesUncommitted      a home has changes that no commit has yet
     │   ├── RevisionNotFound        no commit by that name
     │   ├── RepositoryRefused       a repository that cannot be read or written as it stands
     │   │   └── ObjectMissing       a shallow or partial clone, or a damaged repository
@@ -30,6 +31,7 @@
     │   ├── PersonaPending          a persona edit is not settled
     │   ├── SearedChanged           a seared entry was changed or dropped by hand
     │   ├── ChangedSince            what would be taken back was changed since
+    │   ├── NotConfirmed            what cannot be undone, and nobody has said yes to it
     │   └── ConflictPending         a merge or rebase in progress, unmerged bootstrap files
     ├── BusyError               4   another writer holds the home
     ├── UnreachableError        5   a remote or model cannot be reached
@@ -190,6 +192,13 @@ class TokenExposed(RefusedError):
     )
 
 
+class ChangesUncommitted(RefusedError):
+    """A home has changes that no commit has yet."""
+
+    kind = "changes-uncommitted"
+    default_hint = "`soulgit capture HOME` or `git commit` records them, `git restore` drops them"
+
+
 class RevisionNotFound(RefusedError):
     """No commit by that name."""
 
@@ -262,6 +271,13 @@ class ChangedSince(UndecidedError):
 
     kind = "changed-since"
     default_hint = "`--keep` leaves these as they are, `--drop` takes them back all the same"
+
+
+class NotConfirmed(UndecidedError):
+    """What cannot be undone, and nobody has said yes to it."""
+
+    kind = "not-confirmed"
+    default_hint = "`--dry-run` shows what would change, `--yes` says yes"
 
 
 class ConflictPending(UndecidedError):

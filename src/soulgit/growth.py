@@ -17,7 +17,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -55,8 +55,16 @@ class Collected:
     bytes_after: int
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """What goes when its objects are elsewhere or not wanted: files beside packs, loose objects."""
+
+    files: frozenset[str]
+    loose: frozenset[str]
+
+
 @dataclass
-class _Known:
+class Known:
     """What is remembered between rounds: our packs, and the sample that was left."""
 
     packs: list[str] = field(default_factory=list)
@@ -67,7 +75,7 @@ def after_write(ground: Ground) -> None:
     """Do one round where it is due; trouble is left to the next one."""
     with contextlib.suppress(Exception):  # whatever it is: the write is done, and was promised
         if _is_due(ground):
-            with _round(ground) as (repository, known):
+            with alone(ground) as (repository, known):
                 _pack(ground, repository, known, _ROUND_OBJECTS)
                 due = _due_for_folding(repository, known)
                 _fold(ground, repository, known, due, most=_TIER * _ROUND_OBJECTS)
@@ -89,7 +97,7 @@ def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Colle
     """Do all of it to the end; raises BusyError where another process is at it."""
     before = directories.bytes_below(ground.repository.common_dir)
     packed = folded = 0
-    with disk.storage_faults(f"{ground.root} cannot be packed"), _round(ground) as at_work:
+    with disk.storage_faults(f"{ground.root} cannot be packed"), alone(ground) as at_work:
         repository, known = at_work
         waiting = len(packs.reachable(repository, packs.loose(repository)))
         while done := _pack(ground, repository, known, _ROUND_OBJECTS):
@@ -102,10 +110,10 @@ def collect(ground: Ground, progress: Progress = lambda done, of: None) -> Colle
 
 
 @contextmanager
-def _round(ground: Ground) -> Iterator[tuple[Repository, _Known]]:
+def alone(ground: Ground) -> Iterator[tuple[Repository, Known]]:
     """Hold the lock of whoever packs, with a repository of its own, for others read meanwhile."""
     path = os.path.join(ground.state_dir, "packing")
-    for directory in (ground.state_dir, _scratch(ground)):
+    for directory in (ground.state_dir, scratch(ground)):
         directories.make_directory(directory)
     busy = BusyError(f"{ground.root} is being packed by another process", lock=path)
     with lockfile.held(path, 0, lambda: busy):
@@ -119,6 +127,29 @@ def _round(ground: Ground) -> Iterator[tuple[Repository, _Known]]:
             _write(ground, known)
 
 
+def add(ground: Ground, repository: Repository, known: Known, names: Iterable[str]) -> None:
+    """Place packs that were made in `scratch` as ours."""
+    for name in names:
+        _place(ground, repository, known, name)
+
+
+def keep_only(
+    ground: Ground,
+    repository: Repository,
+    known: Known,
+    object_ids: Sequence[str],
+    dropped: Dropped,
+) -> None:
+    """Make one pack of some objects; then other packs and loose objects go, whoever made them."""
+    name = packs.write(repository, object_ids, scratch(ground))
+    _place(ground, repository, known, name)
+    packs.remove_all(repository, dropped.files - packs.files_of(name))
+    packs.remove_loose(repository, dropped.loose)
+    if ground.durable:
+        packs.sync(repository)
+    known.packs, known.left = [name], 0
+
+
 def _refuse_while_git_collects(repository: Repository) -> None:
     lock = os.path.join(repository.common_dir, "gc.pid")
     made = disk.modified_at(lock)
@@ -126,7 +157,7 @@ def _refuse_while_git_collects(repository: Repository) -> None:
         raise BusyError(f"git is collecting garbage in {repository.path}", lock=lock)
 
 
-def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> int:
+def _pack(ground: Ground, repository: Repository, known: Known, most: int) -> int:
     """Pack the oldest loose objects that a ref leads to, and return how many."""
     waiting = packs.reachable(repository, packs.loose(repository))
     # A killed round leaves some that are packed and loose; a collection takes those away.
@@ -136,14 +167,14 @@ def _pack(ground: Ground, repository: Repository, known: _Known, most: int) -> i
     ids = packs.for_one_pack(repository, unpacked, most)
     newest_first = list(reversed(ids))
     newest_first.sort(key=waiting.__getitem__)  # versions of one thing after each other
-    name = packs.write(repository, newest_first, _scratch(ground))
+    name = packs.write(repository, newest_first, scratch(ground))
     _place(ground, repository, known, name)
     if set(packs.ids(repository, name)).issuperset(ids):
         packs.remove_loose(repository, ids)
     return len(ids)
 
 
-def _due_for_folding(repository: Repository, known: _Known) -> list[str]:
+def _due_for_folding(repository: Repository, known: Known) -> list[str]:
     """Return our packs of the smallest tier that is full, if there is one."""
     tiers: dict[int, list[str]] = {}
     for name in known.packs:
@@ -163,7 +194,7 @@ def _tier(size_bytes: int) -> int:
 
 
 def _fold(
-    ground: Ground, repository: Repository, known: _Known, names: list[str], most: int | None = None
+    ground: Ground, repository: Repository, known: Known, names: list[str], most: int | None = None
 ) -> int:
     """Make one pack of several of ours, and return of how many.
 
@@ -173,12 +204,12 @@ def _fold(
     if len(free) < 2:
         return 0
     try:
-        name = packs.joined(repository, free, _scratch(ground))
+        name = packs.joined(repository, free, scratch(ground))
     except HeldTwice:
         ids = list(dict.fromkeys(chain.from_iterable(packs.ids(repository, n) for n in free)))
         if most is not None and len(ids) > most:
             return 0
-        name = packs.write(repository, ids, _scratch(ground))
+        name = packs.write(repository, ids, scratch(ground))
     except NotJoinable:
         damaged = {name for name in free if not packs.is_whole(repository, name)}
         known.packs = [name for name in known.packs if name not in damaged]
@@ -191,10 +222,10 @@ def _fold(
     return len(free)
 
 
-def _place(ground: Ground, repository: Repository, known: _Known, name: str) -> None:
+def _place(ground: Ground, repository: Repository, known: Known, name: str) -> None:
     known.packs = [*dict.fromkeys([*known.packs, name])]
     _write(ground, known)
-    packs.place(repository, name, _scratch(ground), durable=ground.durable)
+    packs.place(repository, name, scratch(ground), durable=ground.durable)
 
 
 def _remove_packed_loose(repository: Repository) -> None:
@@ -205,31 +236,31 @@ def _remove_packed_loose(repository: Repository) -> None:
             packs.remove_loose(repository, loose.intersection(packs.ids(repository, name)))
 
 
-def _sweep(ground: Ground, repository: Repository, known: _Known) -> None:
+def _sweep(ground: Ground, repository: Repository, known: Known) -> None:
     """Take away what a dead one left, and forget packs of ours that are gone."""
-    scratch = _scratch(ground)
-    for name in disk.names(scratch):
-        disk.discard(os.path.join(scratch, name))
+    for name in disk.names(scratch(ground)):
+        disk.discard(os.path.join(scratch(ground), name))
     complete = set(packs.names(repository))
     for name in set(known.packs) - complete:
         packs.remove(repository, name)
     known.packs = [name for name in known.packs if name in complete]
 
 
-def _scratch(ground: Ground) -> str:
+def scratch(ground: Ground) -> str:
+    """Return where packs are made before they are placed."""
     return os.path.join(ground.state_dir, "pack")
 
 
-def _read(ground: Ground) -> _Known:
+def _read(ground: Ground) -> Known:
     try:
         with open(os.path.join(ground.state_dir, "packs.json"), "rb") as file:
             values = json.loads(file.read())
-        return _Known([str(name) for name in values["packs"]], int(values["left"]))
+        return Known([str(name) for name in values["packs"]], int(values["left"]))
     except (OSError, ValueError, LookupError, TypeError):
-        return _Known()
+        return Known()
 
 
-def _write(ground: Ground, known: _Known) -> None:
+def _write(ground: Ground, known: Known) -> None:
     data = json.dumps({"packs": known.packs, "left": known.left}).encode()
-    scratch = os.path.join(_scratch(ground), "packs.json")
-    disk.replace(ground.state_dir, "packs.json", data, scratch, durable=ground.durable)
+    draft = os.path.join(scratch(ground), "packs.json")
+    disk.replace(ground.state_dir, "packs.json", data, draft, durable=ground.durable)

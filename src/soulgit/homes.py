@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from soulgit import directories, disk, freeze, memory, personas, revision, revisions
+from soulgit import directories, disk, freeze, memory, personas, redactions, revision, revisions
 from soulgit.adoption import Hand
 from soulgit.capturing import changed_by_hand
 from soulgit.core import composition, frontmatter, persona, soulfile, starter
@@ -19,6 +19,7 @@ from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
 from soulgit.gate import gate
 from soulgit.home import AnyHome, Clock, Home, as_home, system_clock
+from soulgit.redactions import Redaction
 from soulgit.revision import Draft, revise
 
 Identify = Callable[[Home], Identity]
@@ -50,6 +51,7 @@ class Status:
     name: str | None = None
     emoji: str | None = None
     frozen: Freeze | None = None
+    redacted: Redaction | None = None
     pending: bool = False
     seared_changed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -138,7 +140,7 @@ def _hash_token(home: Home) -> bool:
     hashed = None if soul is None else _hashed(soul.data)
     if soul is not None and hashed is not None and hashed != soul.data:
         beside = os.path.join(
-            os.path.dirname(os.path.join(home.path, soul.path)), disk.draft_name()
+            os.path.dirname(os.path.join(home.path, soul.path)), directories.draft_name()
         )
         disk.replace(home.path, soul.path, hashed, beside, durable=home.durable)
         return True
@@ -210,6 +212,7 @@ def status(home: AnyHome, *, at: str | None = None) -> Status:
     return replace(
         _status(home, working.layout, files, tip),
         frozen=freeze.state(home.repository),
+        redacted=redactions.last(home.repository),
         pending=gate(home.repository, home.head(), working, Hand()) == "closed",
         seared_changed=tuple(memory.lost_seared(home)),
         changed=changed_by_hand(home, working),

@@ -211,7 +211,7 @@ def sweep(ground: Ground) -> None:
     """
     scratch = os.path.join(ground.state_dir, "scratch")
     directories.make_directory(scratch)
-    leftover = [name for name in disk.names(ground.root) if disk.is_dead_draft(name)]
+    leftover = [name for name in disk.names(ground.root) if directories.is_dead_draft(name)]
     for directory, found in ((scratch, disk.names(scratch)), (ground.root, leftover)):
         for name in found:
             directories.discard_tree(os.path.join(directory, name))

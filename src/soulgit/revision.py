@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from soulgit import adoption, disk, freeze, guards, landing, personas, reflogs
+from soulgit import adoption, directories, disk, freeze, guards, landing, personas, reflogs
 from soulgit.adoption import Entries, Hand, Step, Working
 from soulgit.core.actor import Identity
 from soulgit.core.layout import Layout
@@ -177,7 +177,7 @@ def begin(home: Home) -> bool:
 
     Returns False where another process was faster; its repository is as good.
     """
-    draft = os.path.join(home.path, disk.draft_name())
+    draft = os.path.join(home.path, directories.draft_name())
     with disk.storage_faults(f"{home.path} cannot be made a home"):
         try:
             os.mkdir(draft)

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from soulgit import memory, personas, revisions
+from soulgit import memory, personas, redactions, revisions
 from soulgit.core import composition, entries, record, seared
 from soulgit.core.layout import PERSONA_NAMES, TARGETS, Layout, Target, memory_name
 from soulgit.core.record import Record, subject_for
 from soulgit.errors import SoulgitError
 from soulgit.git import Commit, Repository, packs
 from soulgit.git.values import BRANCHES
+from soulgit.history import Side
 from soulgit.home import AnyHome, as_home
 from soulgit.memory import Write
 
 _EDITS = ("add", "replace", "remove")
+_MARKS = ("sear", "unsear")
+TOLD_OF_MEMORY = (*_EDITS, *_MARKS)
+"""Actions whose record says all that they did."""
+
 _SETTLES = ("init", "edit", "continue", "update", "fork", "capture", "undo", "restore", "redact")
 """Actions of a commit that may be the first under a persona; the last four where no memory is."""
 
-_LEAVES_PERSONA = (*_EDITS, "sear", "unsear", "reread", "undo", "redact")
+_LEAVES_PERSONA = (*TOLD_OF_MEMORY, "reread", "undo", "redact")
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,18 @@ def verify(home: AnyHome, progress: Progress = lambda done, of: None) -> list[Fa
 
 
 def contains(home: AnyHome, commit_id: str) -> bool:
-    """Whether a commit, by its full id or the beginning of it, is in the history of HEAD."""
+    """Whether a commit, by its full id or the beginning of it, is in the history of HEAD.
+
+    One that was made anew is looked for by its id of now, as long as that is remembered.
+    """
     home = as_home(home)
     tip = revisions.resolve(home, "HEAD")
+    if not _is_id(commit_id):
+        return False
     with home.reading() as repository:
-        found = repository.resolve(commit_id) if _is_id(commit_id) else None
+        found = repository.resolve(commit_id)
+        if found is None:
+            found = redactions.now_called(home.state_dir, commit_id)
         return found is not None and repository.is_ancestor(found, tip)
 
 
@@ -103,10 +115,8 @@ def _kinds(repository: Repository, commit: Commit, told: Record) -> Iterator[tup
     yield from _of_digest(repository, parent, commit, told)
     if parent is not None and told.action in _LEAVES_PERSONA:
         yield from _of_persona(repository, parent, commit, told.action)
-    if told.action in _EDITS:
-        yield from _of_edit(repository, parent, commit, told)
-    if told.action in ("sear", "unsear") and parent is not None:
-        yield from _of_mark(repository, parent, commit, told)
+    if told.action in TOLD_OF_MEMORY:
+        yield from _of_record(repository, parent, commit, told)
 
 
 def _parent(repository: Repository, commit: Commit) -> Commit | None:
@@ -115,50 +125,70 @@ def _parent(repository: Repository, commit: Commit) -> Commit | None:
     return repository.commit(commit.parents[0])
 
 
-def _of_edit(
+def record_faults(
+    told: Record, before: Side | None, after: Side, *, is_first: bool = False
+) -> Iterator[str]:
+    """Yield what an action on memory says of itself that its files, before and after, deny."""
+    if told.action in _EDITS:
+        yield from _edit_faults(told, before, after, is_first=is_first)
+    elif told.action in _MARKS and before is not None:
+        yield from _mark_faults(told, before, after)
+
+
+def _of_record(
     repository: Repository, parent: Commit | None, commit: Commit, told: Record
 ) -> Iterator[tuple[str, str]]:
-    """Do an action again and compare what comes of it, byte for byte."""
     if parent is None and commit.parents:
         return  # the history is cut here
-    before = {} if parent is None else personas.readable_contents(repository, parent.tree)
-    after = personas.readable_contents(repository, commit.tree)
-    layout = personas.tree_layout(repository, commit.tree)
+    before = None if parent is None else side(repository, parent.tree)
+    after = side(repository, commit.tree)
+    for message in record_faults(told, before, after, is_first=parent is None):
+        yield "record", message
+
+
+def side(repository: Repository, tree: str) -> Side:
+    """Return the bootstrap files of a tree, as far as they are files, and their layout."""
+    contents = personas.readable_contents(repository, tree)
+    return Side(contents, personas.tree_layout(repository, tree))
+
+
+def _edit_faults(
+    told: Record, before: Side | None, after: Side, *, is_first: bool
+) -> Iterator[str]:
+    """Do an action again and compare what comes of it, byte for byte."""
+    had = {} if before is None else before.contents
+    has = after.contents
     target: Target = "user" if told.target == "user" else "self"
     name = memory_name(target)
     texts = [told.text or ""] + ([told.replacement or ""] if told.action == "replace" else [])
     write = Write(told.action or "", told.text or "", told.replacement, target)
     try:
-        wanted = memory.apply(write, before.get(name, b""), layout).data
+        wanted = memory.apply(write, had.get(name, b""), after.layout).data
     except SoulgitError:
         wanted = None
-    if wanted is None or wanted != after.get(name, b""):
-        yield "record", f"it does not do what it says: {told.action} in {name}"
-    others = [n for n in {**before, **after} if n != name and before.get(n) != after.get(n)]
-    if others and parent is not None:
-        yield "record", f"it changes {', '.join(others)} too"
+    if wanted is None or wanted != has.get(name, b""):
+        yield f"it does not do what it says: {told.action} in {name}"
+    others = [n for n in {**had, **has} if n != name and had.get(n) != has.get(n)]
+    if others and not is_first:
+        yield f"it changes {', '.join(others)} too"
     if told.subject != subject_for(f"memory({target})", told.action or "", *texts):
-        yield "record", "its subject does not say what its record says"
+        yield "its subject does not say what its record says"
 
 
-def _of_mark(
-    repository: Repository, parent: Commit, commit: Commit, told: Record
-) -> Iterator[tuple[str, str]]:
-    had, has = (_marks(repository, one.tree) for one in (parent, commit))
+def _mark_faults(told: Record, before: Side, after: Side) -> Iterator[str]:
+    had, has = (_marks(one) for one in (before, after))
     changed = [(old, new) for old, new in zip(had, has, strict=False) if old != new]
     is_one = len(had) == len(has) and len(changed) == 1 and changed[0][0][1] == changed[0][1][1]
     if not is_one or changed[0][1] != (told.action == "sear", told.text):
-        yield "record", f"it does not do what it says: {told.action}"
+        yield f"it does not do what it says: {told.action}"
 
 
-def _marks(repository: Repository, tree: str) -> list[tuple[bool, str]]:
+def _marks(known: Side) -> list[tuple[bool, str]]:
     """Return of every memory whether it is seared, and its text."""
-    layout = personas.tree_layout(repository, tree)
-    files = personas.readable_contents(repository, tree)
     return [
         (entry.seared, entry.plain)
         for name in map(memory_name, TARGETS)
-        for entry in entries.split(composition.decode(files.get(name, b"")), layout)
+        for entry in entries.split(composition.decode(known.contents.get(name, b"")), known.layout)
     ]
 
 

@@ -41,6 +41,7 @@ VERBS: dict[str, dict[str, str]] = {
     "repair": {
         "undo": "undo",
         "restore": "undo",
+        "redact": "redact",
         "verify": "audit",
         "freeze": "repair",
         "thaw": "repair",

@@ -102,6 +102,8 @@ def status_command(home: str | None, at: str | None, as_json: bool) -> None:
         output.lines(diff_lines(settling.persona_changes(opened)))
     if state.frozen:
         output.line(f"frozen    {state.frozen.told()} (in this clone)")
+    if state.redacted:
+        output.line(f"redacted  {state.redacted.told()} (in this clone)")
     for text in state.seared_changed:
         output.line(f"seared    changed or dropped by hand: {text}")
     if state.cut:

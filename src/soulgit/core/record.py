@@ -99,39 +99,40 @@ def subject_for(topic: str, verb: str, *texts: str) -> str:
     """Return a subject like `memory(self): add "the user is in IST"`, on one line, cut to fit."""
     start = f"{topic}: {verb} "
     whole = start + _quote(texts, None)
-    if _columns(whole) <= SUBJECT_COLUMNS:
+    if columns(whole) <= SUBJECT_COLUMNS:
         return whole
-    room = SUBJECT_COLUMNS - _columns(start) - _columns(_quote([""] * len(texts), None))
+    room = SUBJECT_COLUMNS - columns(start) - columns(_quote([""] * len(texts), None))
     return start + _quote(texts, room // len(texts))
 
 
-def _quote(texts: Sequence[str], columns: int | None) -> str:
-    return f" {_WITH} ".join(f'"{one_line(text, columns)}"' for text in texts)
+def _quote(texts: Sequence[str], width: int | None) -> str:
+    return f" {_WITH} ".join(f'"{one_line(text, width)}"' for text in texts)
 
 
-def one_line(text: str, columns: int | None) -> str:
+def one_line(text: str, width: int | None) -> str:
     """Return a text on one line, cut to a width in terminal columns, safe to print."""
     line = " ".join(text.split())
     if not (line.isascii() and line.isprintable()):  # as it seldom is, and then it takes long
         visible = _INVISIBLE.sub("", text)
         visible = "".join(" " if unicodedata.category(c) in _BREAKING else c for c in visible)
         line = " ".join(visible.split())
-    return line if columns is None or _columns(line) <= columns else _cut(line, columns - 1) + "…"
+    return line if width is None or columns(line) <= width else _cut(line, width - 1) + "…"
 
 
 _BREAKING = ("Cc", "Zl", "Zp")
 
 
-def _cut(line: str, columns: int) -> str:
+def _cut(line: str, most: int) -> str:
     width = 0
     for position, character in enumerate(line):
-        width += _columns(character)
-        if width > columns:
+        width += columns(character)
+        if width > most:
             return line[:position].rstrip()
     return line
 
 
-def _columns(text: str) -> int:
+def columns(text: str) -> int:
+    """Return how wide a text is on a terminal."""
     if text.isascii():
         return len(text)
     return sum(

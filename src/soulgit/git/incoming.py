@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from functools import cached_property
 
 import pygit2
@@ -113,6 +114,9 @@ class _Store(pygit2.OdbBackend):
 
     def write_cb(self, oid: pygit2.Oid, data: bytes, kind: int) -> None:
         self.held[str(oid)] = (kind, bytes(data))
+
+    def __iter__(self) -> Iterator[pygit2.Oid]:
+        return iter([pygit2.Oid(hex=object_id) for object_id in self.held])
 
     def refresh_cb(self) -> None:
         """Do nothing: nobody else puts anything here."""

@@ -19,6 +19,7 @@ from soulgit.git.chain import Chain
 _PACK_HEADER = struct.Struct(">4sII")
 _INDEX_HEADER = b"\377tOc\0\0\0\2"
 _ID_BYTES = 20
+_NUMBERS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _MOST_BYTES = 2**31
 """Offsets from here on have another form in an index, which is not written here."""
 
@@ -93,7 +94,7 @@ class Writing:
 
     def index(self) -> bytes:
         """Return the index of the pack that was written."""
-        return _index(sorted(self._entries), self._checksum.digest())
+        return build_index(sorted(self._entries), self._checksum.digest())
 
     @property
     def name(self) -> str:
@@ -145,7 +146,7 @@ def join(packs: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     head = _PACK_HEADER.pack(b"PACK", 2, len(entries))
     joined = b"".join([head, *bodies])
     checksum = hashlib.sha1(joined).digest()
-    return joined + checksum, _index(entries, checksum)
+    return joined + checksum, build_index(entries, checksum)
 
 
 def _body(pack: bytes, index: Index) -> bytes:
@@ -161,8 +162,27 @@ def _body(pack: bytes, index: Index) -> bytes:
     return pack[_PACK_HEADER.size : -_ID_BYTES]
 
 
-def _index(entries: Sequence[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:
-    """Return the index of a pack for its objects: ids in order, checksums, offsets."""
+def pack_header(count: int) -> bytes:
+    """Return what a pack of so many objects begins with."""
+    return _PACK_HEADER.pack(b"PACK", 2, count)
+
+
+def pack_entry(kind: str, data: bytes) -> bytes:
+    """Return an object as a pack holds it: kind and length, then the bytes, quickly deflated."""
+    length = len(data)
+    first, length = _NUMBERS[kind] << 4 | length & 15, length >> 4
+    head = bytearray()
+    while length:
+        head.append(first | 128)
+        first, length = length & 127, length >> 7
+    return bytes([*head, first]) + zlib.compress(data, 1)
+
+
+def build_index(entries: Sequence[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:
+    """Return the index of a pack for its objects: ids in order, checksums, offsets.
+
+    Raises NotJoinable for a pack that is too big for the form that is written here.
+    """
     if any(offset >= _MOST_BYTES for _, _, offset in entries):
         raise NotJoinable("a pack of more than two gigabytes")
     counts = [0] * 256

@@ -75,7 +75,7 @@ def reachable(repository: Repository, wanted: set[str]) -> dict[str, Kin]:
 
 def for_one_pack(repository: Repository, ids: Sequence[str], most: int) -> Sequence[str]:
     """Return the first of some loose objects, so many that the bytes of a pack have a bound."""
-    sizes = (disk.size_bytes(_loose_path(repository, object_id)) or 0 for object_id in ids[:most])
+    sizes = (disk.size_bytes(loose_path(repository, object_id)) or 0 for object_id in ids[:most])
     fitting = takewhile(lambda size_bytes: size_bytes <= _PACK_BYTES, accumulate(sizes))
     return ids[: max(1, sum(1 for _ in fitting))]
 
@@ -192,18 +192,61 @@ def remove(repository: Repository, name: str) -> None:
         disk.discard(os.path.join(directory(repository), name + ending))
 
 
+def files(repository: Repository) -> set[str]:
+    """Return the names of all files that lie where packs do."""
+    return set(disk.names(directory(repository)))
+
+
+def files_of(name: str) -> set[str]:
+    """Return the names of the files of a pack that was made here."""
+    return {name + ".pack", name + ".idx"}
+
+
+def remove_all(repository: Repository, names: Iterable[str]) -> None:
+    """Take files away that lie where packs do: what speaks of packs first, then their indexes."""
+    ranks = {".idx": 1, ".pack": 3}
+    for name in sorted(names, key=lambda name: _rank(name, ranks)):
+        disk.discard(os.path.join(directory(repository), name))
+
+
+def _rank(name: str, ranks: dict[str, int]) -> tuple[int, str]:
+    return (0 if name.startswith("multi-pack") else ranks.get(os.path.splitext(name)[1], 2)), name
+
+
+def sync(repository: Repository) -> None:
+    """Bring to the disk that files of objects are gone."""
+    objects = _objects(repository)
+    with disk.storage_faults(f"the objects of {repository.path} cannot be synced"):
+        for name in ("pack", "info", *_FAN_OUT, ""):
+            place = os.path.join(objects, name)
+            if os.path.isdir(place):
+                disk.sync_directory(place)
+
+
+def loose_path(repository: Repository, object_id: str) -> str:
+    """Return where a loose object lies."""
+    return os.path.join(_objects(repository), object_id[:2], object_id[2:])
+
+
+def unfinished(repository: Repository) -> list[str]:
+    """Return the paths of what others began to write as loose objects."""
+    objects = _objects(repository)
+    return [
+        os.path.join(objects, prefix, name)
+        for prefix in ("", *_FAN_OUT)
+        for name in disk.names(os.path.join(objects, prefix))
+        if name.startswith("tmp_")
+    ]
+
+
 def remove_loose(repository: Repository, object_ids: Iterable[str]) -> None:
     """Take away loose objects that are in a pack."""
     for object_id in object_ids:
-        disk.discard(_loose_path(repository, object_id))
+        disk.discard(loose_path(repository, object_id))
 
 
 def _objects(repository: Repository) -> str:
     return os.path.join(repository.common_dir, "objects")
-
-
-def _loose_path(repository: Repository, object_id: str) -> str:
-    return os.path.join(_objects(repository), object_id[:2], object_id[2:])
 
 
 def _bytes(path: str) -> bytes:

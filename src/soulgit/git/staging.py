@@ -14,7 +14,8 @@ import pygit2
 from pygit2.enums import FileMode
 from pygit2.ffi import ffi
 
-from soulgit.git.faults import index_faults
+from soulgit.git.faults import index_faults, translated
+from soulgit.git.repository import Repository
 from soulgit.git.values import TreeEntry
 
 
@@ -33,6 +34,12 @@ def unmerged(index_path: str) -> list[str]:
         if conflicts is None:
             return []
         return sorted({side.path for sides in conflicts for side in sides if side is not None})
+
+
+def looks_unchanged(repository: Repository, path: str) -> bool:
+    """Whether git itself, which heeds attributes, takes a tracked file for unchanged."""
+    with translated(repository.path):
+        return int(repository._handle.status_file(path)) == 0
 
 
 def prepare_index(index_path: str, changes: Mapping[str, TreeEntry | None], draft: str) -> bool:
