@@ -72,11 +72,12 @@ def run(home: Path) -> int:
     return done.returncode
 
 
-def again(scene: Path, number: int) -> Git:
+def again(scene: Path) -> Git:
     """A copy of the homes in the same place, for they name one another by their paths."""
-    kept = scene.with_name("kept")
+    kept = scene / "kept"
     if not kept.exists():
-        shutil.copytree(scene, kept, symlinks=True)
+        for home in ("ava", "twin"):
+            shutil.copytree(scene / home, kept / home, symlinks=True)
     for home in ("ava", "twin"):
         shutil.rmtree(scene / home)
         shutil.copytree(kept / home, scene / home, symlinks=True)
@@ -87,8 +88,9 @@ def again(scene: Path, number: int) -> Git:
 @needs_strace
 @pytest.mark.parametrize("call", ["rename", "link", "unlink", "fsync", "mkdir", "rmdir"])
 def test_a_redaction_killed_at_any_call_is_run_again(scene: Path, call: str) -> None:
-    for number, fault in each_fault(call, "signal=SIGKILL"):
-        git = again(scene, number)
+    hits = 0
+    for _, fault in each_fault(call, "signal=SIGKILL"):
+        git = again(scene)
         done = traced(fault, *WORDS, str(git.path), SECRET, "--yes")
         is_whole(git, scene / "twin")
         files = files_of(git.path), files_of(scene / "twin")
@@ -97,7 +99,8 @@ def test_a_redaction_killed_at_any_call_is_run_again(scene: Path, call: str) -> 
         is_done(git, scene / "twin", WHOLE[0])
         if not done.was_hit:
             break
-    assert number > 1, f"a redaction makes no {call}"
+        hits += 1
+    assert hits, f"a redaction makes no {call}"
 
 
 @needs_strace
@@ -113,8 +116,8 @@ def test_a_redaction_killed_at_some_renames_is_run_again(scene: Path, number: in
 @slow
 def test_redactions_killed_at_random_are_run_again(scene: Path) -> None:
     chance = random.Random(7)
-    for number in range(100):
-        git = again(scene, number)
+    for _ in range(100):
+        git = again(scene)
         for _ in range(chance.randrange(1, 4)):
             command = [sys.executable, *WORDS, str(git.path), SECRET, "--yes"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:

@@ -108,10 +108,15 @@ def refuse_changes(there: Home, redactor: Redactor) -> None:
     changed = sorted(_Comparison(there, redactor).changed())
     if not changed:
         return
-    with contextlib.suppress(SoulgitError):
-        if waits(there):
-            raise PersonaPending(f"the persona of {there.path} was edited, and nobody settled it")
+    if _waits(there):
+        raise PersonaPending(f"the persona of {there.path} was edited, and nobody settled it")
     raise ChangesUncommitted(f"{there.path} has changes that no commit has", notes=tuple(changed))
+
+
+def _waits(there: Home) -> bool:
+    with contextlib.suppress(SoulgitError):
+        return waits(there)
+    return False
 
 
 def opened(home: Home, place: Place) -> Home:

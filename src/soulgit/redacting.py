@@ -136,12 +136,14 @@ class _Work:
             raise RepositoryRefused(f"{self._home.path} cannot be redacted: {fault}") from fault
         growth.add(ground, packer, known, made)
         if record is not None:
+            plans = self._plans(remade, record, by)
             name = begun.map if begun else redactions.map_name(self._home.clock())
             note = UnderWay(record, name)
             redactions.begin(ground.state_dir, note, durable=ground.durable)
             if ids:
                 redactions.write_map(ground.state_dir, name, ids, durable=ground.durable)
-            self._land(remade, record, by)
+            for there, plan in plans:
+                self._land(there, plan)
         for there in self._homes:
             self._rename(there)
         self._purge(ground, packer, known, remade, made, since)
@@ -182,7 +184,8 @@ class _Work:
         when = self._home.clock()
         return fresh.add("commit", redactions.build(tree, previous, count, person, when, reason))
 
-    def _land(self, remade: Remade, record: str, by: Identity) -> None:
+    def _plans(self, remade: Remade, record: str, by: Identity) -> list[tuple[Home, Plan]]:
+        """Return what lands in each home, in order; the last one's has the other refs too."""
         moves: dict[str, tuple[str | None, str]] = dict(remade.moves)
         moves[redactions.REF] = (self._repository.ref(redactions.REF), record)
         plans = []
@@ -192,9 +195,7 @@ class _Work:
             plans.append((there, self._plan(there, remade.moves.get(ref), own, by)))
         last, plan = plans[-1]
         plans[-1] = (last, replace(plan, refs={**moves, **plan.refs}))
-        for there, plan in plans:
-            if plan.refs or plan.files or plan.index:
-                self._land_one(there, plan)
+        return [(there, plan) for there, plan in plans if plan.refs or plan.index]
 
     def _plan(
         self,
@@ -220,7 +221,7 @@ class _Work:
                 contents[path] = (had, has)
         return replace(plan, files=contents, index=index)
 
-    def _land_one(self, there: Home, plan: Plan) -> None:
+    def _land(self, there: Home, plan: Plan) -> None:
         head = there.repository.head()
         before = {path: old for path, (old, _) in plan.index.items()}
 

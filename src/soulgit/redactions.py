@@ -24,7 +24,7 @@ from soulgit.git.objects import Told
 REF = "refs/soulgit/redactions"
 _UNDER_WAY = "redacting"
 _MAP = re.compile(r"redacted-\d{8}T\d{6}Z\.txt")
-_COUNT = re.compile(r"(\d+) commits")
+_COUNT = re.compile(r"(\d+) commits?")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Redaction:
     def told(self) -> str:
         """Return it in words, like `12 commits on 2026-12-01 by Ann: why`."""
         why = f": {self.reason}" if self.reason else ""
-        return f"{self.commits} commits on {self.time.iso()[:10]} by {self.by.name}{why}"
+        return f"{_counted(self.commits)} on {self.time.iso()[:10]} by {self.by.name}{why}"
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def build(
     """Return the commit that records a redaction."""
     told = Record(
         "redact",
-        f"redact: {count} commits made anew without a text",
-        f"{count} commits",
+        f"redact: {_counted(count)} made anew without a text",
+        _counted(count),
         origin="cli",
         reason=reason,
     )
@@ -80,6 +80,10 @@ def build(
     headers += [(b"parent", previous.encode())] if previous else []
     headers += [(b"author", person), (b"committer", person)]
     return Told(tuple(headers), record.build(told).encode()).build()
+
+
+def _counted(count: int) -> str:
+    return f"{count} commit{'' if count == 1 else 's'}"
 
 
 def map_name(when: Moment) -> str:

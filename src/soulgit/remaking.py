@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from soulgit import verification
 from soulgit.core import persona, record, retelling
@@ -21,6 +22,9 @@ from soulgit.history import Side
 
 Progress = Callable[[int, int], None]
 """Told how many commits of how many were looked at."""
+
+_KEPT = 16
+"""How many files are remembered: the next commit has most of the last one's."""
 
 STASH = "refs/stash"
 REMOTE = ("refs/remotes/", "refs/prefetch/")
@@ -123,6 +127,7 @@ class _Hand:
         self._done = 0
         self._subjects: dict[str, tuple[str, str]] = {}
         self._digests: dict[str, str] = {}
+        self._data = lru_cache(maxsize=_KEPT)(redactor.data)
         self._personas: dict[tuple[object, ...], tuple[str, str]] = {}
 
     def use(self, work: Rewriting) -> None:
@@ -131,7 +136,7 @@ class _Hand:
 
     def blob(self, data: bytes, path: bytes) -> bytes:
         """Return a file's bytes without the text."""
-        new = self._redactor.data(data)
+        new = self._data(data)
         if new is not data:
             self.tally.files.setdefault(path.decode("utf-8", "replace"))
         return new
@@ -256,7 +261,7 @@ class _Hand:
         return verification.side(self._repository, tree)
 
     def _redacted(self, known: Side) -> Side:
-        contents = {name: self._redactor.data(data) for name, data in known.contents.items()}
+        contents = {name: self._data(data) for name, data in known.contents.items()}
         return Side(contents, known.layout)
 
 

@@ -72,8 +72,8 @@ class Redactor:
     """
 
     def __init__(self, text: str) -> None:
-        self._text = text.strip()
-        _refuse(self._text)
+        self._text = re.sub(_INVISIBLE, "", text).strip()
+        _refuse(text, self._text)
         plain = unicodedata.normalize("NFC", self._text)
         self._parts = [_part(word) for word in _WORD.findall(plain)]
         forms = [_INVISIBLE.join(self._parts)]
@@ -192,12 +192,12 @@ class Redactor:
         return one_line(self._text, None)
 
 
-def _refuse(text: str) -> None:
+def _refuse(given: str, text: str) -> None:
     """Raise InvalidText for a text that says too little, or more than one thing."""
-    if not text:
-        raise InvalidText("there is no text to redact: it is all white space")
-    if "\0" in text or _SURROGATE.search(text):
+    if "\0" in given or _SURROGATE.search(given):
         raise InvalidText("the text holds a NUL, or half of a character")
+    if not text:
+        raise InvalidText("there is no text to redact: nobody sees any of it")
     if columns("".join(text.split())) < _LEAST_COLUMNS:
         raise InvalidText(
             "the text is too short: it would be taken out of other words too",

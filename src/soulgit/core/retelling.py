@@ -43,6 +43,8 @@ def retell(message: str, redactor: Redactor, renamed: Renamed) -> str:
     it stays byte for byte.
     """
     told = record.parse(message)
+    if _is_untouched(message, told, redactor, renamed):
+        return message
     if told.action is not None and record.build(told) == message:
         new = record.build(_retold(told, redactor, renamed))
     else:
@@ -50,6 +52,17 @@ def retell(message: str, redactor: Redactor, renamed: Renamed) -> str:
     if redactor.is_told(new):
         new = redactor.told(new)  # it began in soulgit's own words and ended in a text
     return new
+
+
+def _is_untouched(message: str, told: Record, redactor: Redactor, renamed: Renamed) -> bool:
+    """Whether a message surely stays as it is, as most do."""
+    is_whole = "…" not in message or told.action in _OF_MEMORY
+    return (
+        is_whole
+        and not redactor.finds(message)
+        and (told.persona is None or renamed.digest(told.persona) == told.persona)
+        and all(renamed.id(word) == word for word in ids_in(message))
+    )
 
 
 def untold(told: Record) -> Record:

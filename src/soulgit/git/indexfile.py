@@ -19,13 +19,16 @@ _FIXED = struct.Struct(">24xI12x20sH")
 _CHECKSUM_BYTES = 20
 _EXTENDED = 0x4000
 _STAGE = 0x3000
+_ASSUMED = 0x8000
 _HAS_NO_FILE = 0x4000 | 0x2000
 """Extended flags of an entry that a sparse checkout hides, and of one that was only announced."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """One entry: what is staged at a path, and whether it is a merge's, hidden or announced."""
+    """One entry: what is staged at a path, and whether git takes it otherwise than it stands:
+    as a merge's, as hidden by a sparse checkout, as announced, as never to be looked at.
+    """
 
     path: bytes
     mode: int
@@ -83,7 +86,7 @@ def _entries(index_path: str, data: bytes) -> Iterator[tuple[Staged, int]]:
                 end = data.index(b"\0", start)
                 path = data[start:end]
                 at += (end - at + 8) // 8 * 8
-            is_odd = bool(flags & _STAGE or extended & _HAS_NO_FILE)
+            is_odd = bool(flags & (_STAGE | _ASSUMED) or extended & _HAS_NO_FILE)
             yield Staged(path, mode, object_id.hex(), is_odd), at
         _refuse_needed(index_path, data[at:-_CHECKSUM_BYTES])
     except (ValueError, struct.error) as fault:
