@@ -14,6 +14,7 @@ import pytest
 
 from soulgit import (
     Home,
+    capturing,
     doctor,
     homes,
     memory,
@@ -24,6 +25,7 @@ from soulgit import (
     updating,
     verification,
 )
+from soulgit.adoption import Hand
 from soulgit.core.actor import Moment
 from soulgit.core.redaction import MARK
 from soulgit.errors import TextNotFound
@@ -191,7 +193,7 @@ def test_a_text_of_several_lines_is_found_indented_or_on_one(
     git = begun(home_dir, {"MEMORY.md": as_written.encode(), "USER.md": f"{LINES}\n"})
     memory.add(opened(home_dir), LINES, told=Told(reason=LINES))
     put(home_dir, {"MEMORY.md": as_written.encode()})
-    homes.capture(home_dir, homes.Hand(PAT))
+    capturing.capture(home_dir, Hand(PAT))
     redact(home_dir, LINES)
     assert (home_dir / "MEMORY.md").read_bytes() == wanted.encode()
     is_gone(git, LINES)
