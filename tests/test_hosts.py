@@ -9,15 +9,20 @@ fields, PostToolUse input, SessionStart input); OpenClaw's `src/hooks/internal-h
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import soulgit
 from soulgit.core import hosts
 from soulgit.core.hosts import Event, Host
 from soulgit.errors import EventUnreadable
-from tests.support import Git, put
+from tests.support import Git, git_home, put
 from tests.test_cli import Shell, ava, shell
 
 __all__ = ["ava", "shell"]
@@ -248,3 +253,81 @@ def test_a_frozen_home_is_told_and_nothing_is_recorded(shell: Shell, ava: Git) -
     assert done.code == 0
     assert "frozen" in done.err
     assert ava("rev-parse", "HEAD") == tip
+
+
+# A host's own lock
+
+HOLDER = """
+    import fcntl, sys, time
+    with open(sys.argv[1], "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        print("held", flush=True)
+        sys.stdin.readline()
+        with open(sys.argv[1].removesuffix(".lock"), "a") as memory:
+            memory.write("\\n§\\nthe host's")
+"""
+
+
+@pytest.fixture
+def hermes_home(home_dir: Path) -> Git:
+    return git_home(
+        home_dir,
+        {"SOUL.md": "You are Ava.\n", "memories/MEMORY.md": "one", "memories/USER.md": "Ann"},
+    )
+
+
+def host_writes(home: Path) -> subprocess.Popen[str]:
+    """Start a process that holds Hermes' lock, and writes as Hermes does once it is told to."""
+    lock = home / "memories" / "MEMORY.md.lock"
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HOLDER), str(lock)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_hosts_own_lock_is_waited_for(hermes_home: Git) -> None:
+    process = host_writes(hermes_home.path)
+    try:
+        home = soulgit.Home.open(hermes_home.path, wait_seconds=0.05)
+        result = soulgit.memory_tool(home).execute({"action": "add", "text": "two"})
+        assert result.is_error
+        assert "MEMORY.md.lock" in result.output
+        other = {"action": "add", "text": "likes tea", "target": "user"}
+        assert not soulgit.memory_tool(home).execute(other).is_error
+    finally:
+        process.communicate("")
+    assert (
+        not soulgit.memory_tool(hermes_home.path).execute({"action": "add", "text": "two"}).is_error
+    )
+    memory = (hermes_home.path / "memories" / "MEMORY.md").read_text()
+    assert memory == "one\n§\nthe host's\n§\ntwo"
+    hermes_home.agrees()
+
+
+def test_what_a_host_writes_while_it_is_waited_for_is_kept(hermes_home: Git) -> None:
+    process = host_writes(hermes_home.path)
+    writer = threading.Thread(
+        target=soulgit.memory_tool(hermes_home.path).execute,
+        args=({"action": "replace", "text": "one", "with": "1"},),
+    )
+    writer.start()
+    process.communicate("now\n")
+    writer.join()
+    memory = (hermes_home.path / "memories" / "MEMORY.md").read_text()
+    assert memory == "1\n§\nthe host's"
+    assert hermes_home.subjects()[:2] == [
+        'memory(self): replace "one" with "1"',
+        'memory(self): add "the host\'s"',
+    ]
+    hermes_home.agrees()
+
+
+def test_no_lock_is_made_where_no_host_has_one(hermes_home: Git) -> None:
+    assert (
+        not soulgit.memory_tool(hermes_home.path).execute({"action": "add", "text": "two"}).is_error
+    )
+    names = sorted(path.name for path in (hermes_home.path / "memories").iterdir())
+    assert names == ["MEMORY.md", "USER.md"]

@@ -1,8 +1,8 @@
 """How a write lands, and how one that was cut off is ended.
 
-The order: the objects and the intent record; `index.lock`; the locks of the refs and a last
-look that nothing has moved; the files, each whole, by rename; the new index over the old; the
-refs, the branch's tip among them, last.
+The order: the objects and the intent record; a host's own locks, `index.lock`, those of the
+refs, and a last look that nothing has moved; the files, each whole, by rename; the new index
+over the old; the refs, the branch's tip among them, last.
 
 Whatever takes a place has its bytes on the disk by then, and the intent is there before the
 locks. The names, of objects, files and index, follow together before the first ref moves: to
@@ -272,6 +272,7 @@ def intent_for(ground: Ground, plan: Plan) -> Intent:
 def _locks(ground: Ground, plan: Plan) -> Iterator[RefLocks]:
     wait = ground.wait_seconds
     with (
+        lockfile.beside((os.path.join(ground.root, path) for path in plan.files), wait),
         lockfile.exclusive(ground.index_path + ".lock", intents.path(ground.state_dir), wait),
         locked_refs(ground.repository, plan.refs, plan.new_head, wait) as refs,
     ):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from soulgit.disk import discard, storage_faults
 from soulgit.errors import BusyError
@@ -49,6 +49,24 @@ def held(path: str, wait_seconds: float, told: Callable[[], BusyError]) -> Itera
         yield
     finally:
         _unlock(descriptor)
+
+
+@contextmanager
+def beside(paths: Iterable[str], wait_seconds: float) -> Iterator[None]:
+    """Hold the locks that a host keeps beside the files it writes, as far as there are any.
+
+    Hermes Agent locks `MEMORY.md.lock` so while it reads, changes and replaces `MEMORY.md`.
+    """
+    with ExitStack() as stack:
+        for lock in sorted(f"{path}.lock" for path in paths):
+            if os.path.isfile(lock):
+                busy = BusyError(
+                    f"{lock} is held by the program that writes this memory",
+                    hint="try again when it has written",
+                    lock=lock,
+                )
+                stack.enter_context(held(lock, wait_seconds, lambda busy=busy: busy))  # type: ignore[misc]
+        yield
 
 
 def _lock_now(path: str) -> int | None:
