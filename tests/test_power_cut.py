@@ -438,7 +438,7 @@ def test_a_directory_is_on_the_disk_when_its_parent_is_synced() -> None:
 PRELUDE = """
 import os, sys
 import soulgit
-from soulgit import Home, capturing, forking, homes, memory, settling, updating
+from soulgit import Home, capturing, forking, homes, memory, redacting, settling, updating
 from soulgit.adoption import Hand
 from soulgit.core.actor import Identity
 
@@ -535,6 +535,7 @@ def half_forked(home: Path) -> None:
 
 
 REFS_ONLY = ("3 reply after all",)
+REDACT = "redacting.redact(path, 'are Ava', PAT)"
 ADD = "call(soulgit.memory_tool(path), 'add', 'x')"
 
 ACTIONS = {
@@ -560,6 +561,8 @@ ACTIONS = {
     "sear": Action(plain, "memory.sear(path, 'one', PAT)"),
     "fork with a home": Action(plain, "forking.fork(path, 'liv', PAT, directory=beside)"),
     "add in a linked home": Action(linked, "call(soulgit.memory_tool(beside), 'add', 'x')"),
+    "redact": Action(plain, REDACT),
+    "redact with a linked home": Action(linked, REDACT),
     "freeze": Action(plain, "Home.open(path).freeze(PAT)", rules=REFS_ONLY),
     "thaw": Action(frozen, "Home.open(path).thaw(PAT)", rules=REFS_ONLY),
     "thaw after a look": Action(

@@ -113,6 +113,30 @@ def test_a_redaction_killed_at_some_renames_is_run_again(scene: Path, number: in
     is_done(git, scene / "twin", WHOLE[0])
 
 
+FAULTS = ["fsync=EIO", "rename=EIO", "rename=ENOSPC", "write=ENOSPC", "link=ENOSPC", "unlink=EIO",
+          "mkdir=ENOSPC", "ftruncate=EIO"]  # fmt: skip
+
+
+@slow
+@needs_strace
+@pytest.mark.parametrize("call", FAULTS)
+def test_a_fault_at_any_call_is_told_and_it_is_run_again(scene: Path, call: str) -> None:
+    name, _, error = call.partition("=")
+    hits = 0
+    for _, fault in each_fault(name, f"error={error}"):
+        git = again(scene)
+        done = traced(fault, *WORDS, str(git.path), SECRET, "--yes")
+        is_whole(git, scene / "twin")
+        if done.code == 0 and done.was_hit:
+            assert scanned(git, SECRET, scene / "twin") == []
+        run(git.path)
+        is_done(git, scene / "twin", WHOLE[0])
+        if not done.was_hit:
+            break
+        hits += 1
+    assert hits, f"a redaction makes no {name}"
+
+
 @slow
 def test_redactions_killed_at_random_are_run_again(scene: Path) -> None:
     chance = random.Random(7)

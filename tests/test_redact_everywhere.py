@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import pty
 import subprocess
+import sys
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,7 @@ from soulgit import (
     Home,
     capturing,
     doctor,
+    forking,
     homes,
     memory,
     redacting,
@@ -515,3 +518,104 @@ def test_a_person_writes_on_at_once(ava: Git) -> None:
     memory.add(home, "afterwards")
     assert undoing.undo(home, Which(), PAT).revision
     is_gone(ava)
+
+
+@pytest.mark.parametrize("start", [0, 7, 30])
+def test_a_short_text_of_hex_digits_leaves_ids_alone(ava: Git, start: int) -> None:
+    digest = ava("log", "-1", "--format=%(trailers:key=Soul-Persona,valueonly)").strip()
+    text = digest[start : start + 4]
+    memory.add(opened(ava.path), f"the code is {text}, or x{text}y", told=Told(session=text))
+    named = tip(ava)
+    committed(ava, f"of {text}, see {named} and {named[:12]}")
+    assert undoing.undo(opened(ava.path), Which(named), PAT).revision
+    redact(ava.path, text)
+    assert verification.verify(ava.path) == []
+    assert ava("log", "-1", "HEAD~2", "--format=%s") == (
+        f'memory(self): add "the code is {MARK}, or x{MARK}y"'
+    )
+    now = ava("rev-parse", "HEAD~2")
+    assert ava("log", "-1", "HEAD~1", "--format=%s") == f"of {MARK}, see {now} and {now[:12]}"
+    ava.agrees()
+
+
+def test_a_submodule_is_another_repository(ava: Git) -> None:
+    ava("update-index", "--add", "--cacheinfo", f"160000,{tip(ava)},sub")
+    (ava.path / "sub").mkdir()
+    ava("commit", "-q", "-m", "a submodule")
+    memory.add(opened(ava.path), TEXT)
+    before = ava("ls-tree", "HEAD", "sub")
+    redact(ava.path, TEXT)
+    assert scanned(ava, TEXT) == []
+    assert ava("ls-tree", "HEAD", "sub") == before
+    ava.agrees()
+
+
+def test_a_file_whose_line_ends_git_changes_stays_unchanged_to_it(ava: Git) -> None:
+    put(ava.path, {".gitattributes": "*.txt text eol=crlf\n", "a.txt": f"x\r\n{TEXT}\r\n"})
+    committed(ava)
+    assert ava("show", "HEAD:a.txt") == f"x\n{TEXT}"
+    redact(ava.path, TEXT)
+    is_gone(ava)
+    assert (ava.path / "a.txt").read_bytes() == f"x\r\n{MARK}\r\n".encode()
+
+
+def test_a_tracked_file_that_a_filter_stores_otherwise_is_named(ava: Git) -> None:
+    ava("config", "filter.hide.clean", "printf pointer")
+    ava("config", "filter.hide.smudge", "cat")
+    put(ava.path, {".gitattributes": "*.big filter=hide\n", "a.big": f"{TEXT}\n"})
+    committed(ava)
+    memory.add(opened(ava.path), TEXT)
+    assert ava("show", "HEAD:a.big") == "pointer"
+    done = redact(ava.path, TEXT)
+    assert done.left == (str(ava.path / "a.big"),)
+    assert (ava.path / "a.big").read_text() == f"{TEXT}\n"
+
+
+def test_a_linked_home_redacts_the_others(ava: Git) -> None:
+    memory.add(opened(ava.path), TEXT)
+    place = ava.path.parent / "twin"
+    forking.fork(opened(ava.path), "twin", PAT, keep_memories=True, directory=str(place))
+    redact(place, TEXT)
+    assert scanned(ava, TEXT, place) == []
+    for home in (ava, Git(place)):
+        home.agrees()
+        assert home("show", "HEAD:MEMORY.md") == f"- one\n- {MARK}"
+
+
+def test_a_git_directory_that_lies_elsewhere_is_redacted(tmp_path: Path) -> None:
+    home, other = tmp_path / "ava", tmp_path / "store"
+    home.mkdir()
+    git = Git(home)
+    git("init", "-q", "--separate-git-dir", str(other))
+    put(home, {"SOUL.md": "You are Ava.\n", "MEMORY.md": "- one\n"})
+    homes.init(str(home), identifier="1", identify=lambda _: PAT, clock=fixed_clock)
+    memory.add(opened(home), TEXT)
+    redact(home, TEXT)
+    assert scanned(git, TEXT, other) == []
+    git.agrees()
+
+
+def test_a_person_at_a_terminal_is_asked(ava: Git) -> None:
+    memory.add(opened(ava.path), TEXT)
+    before = tip(ava)
+    told = at_a_terminal(ava.path, "n")
+    assert "1 would be made anew" in told
+    assert "nothing was changed" in told
+    assert tip(ava) == before
+    assert "redacted: 1 commit" in at_a_terminal(ava.path, "y")
+    is_gone(ava)
+
+
+def at_a_terminal(home: Path, answer: str) -> str:
+    """Run the command with a terminal as its input, and answer what it asks."""
+    theirs, ours = pty.openpty()
+    command = [sys.executable, "-m", "soulgit", "redact", str(home), TEXT]
+    with subprocess.Popen(
+        command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        os.write(theirs, f"{answer}\n".encode())
+        told, _ = process.communicate()
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, told
+    return told

@@ -168,12 +168,14 @@ def place(root: str, path: str, scratch: str, *, durable: bool) -> None:
             os.unlink(scratch)
 
 
-def relink(path: str, target: str) -> None:
-    """Let a symbolic link lead elsewhere, whole or not at all; the caller syncs the directory."""
+def relink(path: str, target: str, *, durable: bool) -> None:
+    """Let a symbolic link lead elsewhere, whole or not at all."""
     with storage_faults(f"{path} cannot be made"):
         discard(_beside(path))
         os.symlink(target, _beside(path))
         os.replace(_beside(path), path)
+        if durable:
+            sync_directory(os.path.dirname(path))
 
 
 def remove(root: str, path: str) -> None:

@@ -144,6 +144,8 @@ def keep_only(
     name = packs.write(repository, object_ids, scratch(ground))
     _place(ground, repository, known, name)
     packs.remove_all(repository, dropped.files - packs.files_of(name))
+    if ground.durable:
+        disk.sync_directory(packs.directory(repository))
     packs.remove_loose(repository, dropped.loose)
     if ground.durable:
         packs.sync(repository)

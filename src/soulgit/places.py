@@ -60,7 +60,7 @@ def _all(repository: Repository, own: Place) -> Iterator[Place]:
 def _main_root(repository: Repository) -> str:
     common = repository.common_dir
     root = os.path.dirname(common)
-    if not os.path.samefile(os.path.join(root, ".git"), common):
+    if os.path.realpath(os.path.join(root, ".git")) != os.path.realpath(common):
         raise RepositoryRefused(
             f"the home that {common} belongs to cannot be found from here",
             hint="give that home instead of one that is linked to it",

@@ -19,7 +19,14 @@ from soulgit import disk, growth, landing, purging, readiness, redactions, remak
 from soulgit import intent as intents
 from soulgit.core.actor import Identity
 from soulgit.core.redaction import Redactor
-from soulgit.errors import BugError, BusyError, InvalidText, RepositoryRefused, TextNotFound
+from soulgit.errors import (
+    BugError,
+    BusyError,
+    InvalidText,
+    RepositoryRefused,
+    SoulgitError,
+    TextNotFound,
+)
 from soulgit.git import Repository, TreeEntry
 from soulgit.git.deleting import delete_refs, discard_dead_locks
 from soulgit.git.freshpack import FreshPacks
@@ -82,8 +89,13 @@ def redact(
     since = time.time()
     with home.writing(while_frozen=True) as ground, growth.alone(ground) as (packer, known):
         work = _Work(home, redactor, progress)
-        with disk.storage_faults(f"{home.path} cannot be redacted"):
-            return work.carry_out(ground, packer, known, by, reason, since)
+        try:
+            with disk.storage_faults(f"{home.path} cannot be redacted"):
+                return work.carry_out(ground, packer, known, by, reason, since)
+        except SoulgitError as fault:
+            if redactions.under_way(ground.state_dir) is not None:
+                fault.hint = f"it has begun, so run it again with the same text; {fault.hint}"
+            raise
 
 
 class _Work:
@@ -209,7 +221,8 @@ class _Work:
         if move is None:
             return plan
         before, after = (there.repository.commit(commit_id).tree for commit_id in move)
-        wanted = {_as_text(p): (o, n) for p, o, n in changed_files(there.repository, before, after)}
+        changed = list(changed_files(there.repository, before, after))
+        wanted = {self._as_text(path): (old, new) for path, old, new in changed}
         present = index_entries(there.index_path, wanted)
         index = {path: (present.get(path), _entry(new)) for path, (_, new) in wanted.items()}
         contents = {}
@@ -220,6 +233,15 @@ class _Work:
                 has = None if had is None else self._redactor.data(had)
                 contents[path] = (had, has)
         return replace(plan, files=contents, index=index)
+
+    def _as_text(self, path: bytes) -> str:
+        try:
+            return path.decode("utf-8")
+        except UnicodeDecodeError as fault:
+            raise RepositoryRefused(
+                f"the name of a file is no UTF-8: {self._redactor.name(path)!r}",
+                hint="rename it with `git mv`, and commit",
+            ) from fault
 
     def _land(self, there: Home, plan: Plan) -> None:
         head = there.repository.head()
@@ -255,7 +277,7 @@ class _Work:
             if int(item.mode, 8) == LINK_MODE and os.path.islink(full):
                 wanted = read(there.repository, item.id)[1]
                 if os.readlink(full) != wanted:
-                    disk.relink(os.fsdecode(full), os.fsdecode(wanted))
+                    disk.relink(os.fsdecode(full), os.fsdecode(wanted), durable=there.durable)
 
     def _rename_one(self, there: Home, old: bytes, new: bytes) -> None:
         root = os.fsencode(there.path)
@@ -349,15 +371,6 @@ class _Work:
             map=path,
             left=left,
         )
-
-
-def _as_text(path: bytes) -> str:
-    try:
-        return path.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        raise RepositoryRefused(
-            f"the name of a file is no UTF-8: {path!r}", hint="rename it with `git mv`, and commit"
-        ) from fault
 
 
 def _entry(item: Item | None) -> TreeEntry | None:

@@ -76,11 +76,8 @@ def remake(repository: Repository, redactor: Redactor, put: Put, progress: Progr
     drops = [STASH] if STASH in direct else []
     drops += _reaching(work, hand, remote)
     drops += [name for name, other in symbolic.items() if other in drops]
-    elsewhere = sum(
-        holds(repository, redactor, object_id)
-        for object_id in stored(repository)
-        if object_id not in within
-    )
+    others = (object_id for object_id in stored(repository) if object_id not in within)
+    elsewhere = sum(_is_held(repository, redactor, object_id) for object_id in others)
     return Remade(moves, tuple(drops), commits, tally, elsewhere)
 
 
@@ -108,6 +105,14 @@ def holds(repository: Repository, redactor: Redactor, object_id: str) -> bool:
     values = [value for key, value in told.headers if key not in _LEADS + _PEOPLE]
     people = [found for value in _people(told) for found in (value[1], value[3])]
     return any(redactor.is_told(told.text(part)) for part in (*values, *people, told.message))
+
+
+def _is_held(repository: Repository, redactor: Redactor, object_id: str) -> bool:
+    """Whether an object that nothing leads to holds the text; a broken one says nothing."""
+    try:
+        return holds(repository, redactor, object_id)
+    except SoulgitError:
+        return False
 
 
 def _people(told: Told) -> Iterable[re.Match[bytes]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from soulgit.redacting import Progress, Redacted
 
 _SHOWN = 20
+_NOWHERE = "no object, ref or reflog here holds the text"
 
 
 @click.command("redact")
@@ -51,15 +52,17 @@ def redact_command(
                 progress=progress,
             )
 
-    if dry_run or not yes:
+    if dry_run:
         planned = run(as_dry_run=True)
-        if not dry_run or not as_json:
-            _tell_plan(planned)
-        if dry_run:
-            if as_json:
-                output.json_document(asdict(planned))
-            return
-        _ask(planned)
+        if as_json:
+            output.json_document(asdict(planned))
+        else:
+            output.lines(_plan(planned))
+            _tell_left(planned)
+        return
+    if not yes and not _ask(run(as_dry_run=True)):
+        output.note("nothing was changed")
+        return
     done = run(as_dry_run=False)
     if as_json:
         output.json_document(asdict(done))
@@ -67,7 +70,7 @@ def redact_command(
         _tell(done)
 
 
-def _tell_plan(planned: Redacted) -> None:
+def _plan(planned: Redacted) -> list[str]:
     lines = [
         f"commits   {planned.commits} would be made anew",
         f"messages  {planned.messages} hold it",
@@ -81,18 +84,21 @@ def _tell_plan(planned: Redacted) -> None:
         lines.append(f"objects   {planned.elsewhere} more hold it, and would be gone")
     if planned.signatures:
         lines.append(f"signed    {planned.signatures} commits would lose their signature")
-    output.lines(lines)
+    return lines
+
+
+def _ask(planned: Redacted) -> bool:
+    """Ask a person on a terminal; elsewhere say that nobody has said yes."""
+    for line in _plan(planned):
+        output.note(line)
     _tell_left(planned)
-
-
-def _ask(planned: Redacted) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
         raise NotConfirmed("redacting cannot be undone, and nobody has said yes")
-    click.confirm("Redact it? This cannot be undone", err=True, abort=True)
+    return click.confirm("Redact it? This cannot be undone", err=True)
 
 
 def _tell(done: Redacted) -> None:
-    output.line(f"redacted: {_counted(done.commits, 'commit')} made anew; the text is nowhere here")
+    output.line(f"redacted: {_counted(done.commits, 'commit')} made anew; {_NOWHERE}")
     for name in done.dropped:
         output.note(f"{name} is gone")
     if done.signatures:

@@ -52,6 +52,10 @@ STORY: tuple[tuple[str, str, int], ...] = (
     ("And this is a sister of the first Nova, with a home and no memories.",
      "fork nova robin --at persona/1", 0),
     ("", "branch nova", 0),
+    ("A secret slipped in. It has to go from history too, and from every home.",
+     'memory add nova "The safe opens with 8812-north."', 0),
+    ("", "redact nova 8812-north --yes", 0),
+    ("", "log nova -n 1", 0),
 )  # fmt: skip
 """What is told, the command that shows it, and the exit code it ends with."""
 

@@ -196,7 +196,7 @@ class Rewriting:
 
     def _notes(self, tree_id: str) -> str:
         """Make a tree of notes anew: each name, its slashes aside, is the id of an object."""
-        self._tree(tree_id, b"")
+        self._tree(tree_id, b"notes/")
         items = [(path, replace(item, id=self.of(item.id))) for path, item in self._flat(tree_id)]
         renamed = [(_as_path(self.of(_as_id(path)), path), item) for path, item in items]
         if renamed != list(self._flat(tree_id)):
