@@ -69,7 +69,7 @@ def lived(directory: Path, files: dict[str, str | bytes]) -> Git:
     home = opened(directory)
     homes.init(str(directory), identifier="1", identify=lambda _: PAT, clock=fixed_clock)
     memory.add(home, LONG, told=Told(source="telegram:zoe", reason=f"she said {SECRET}"))
-    memory.add(home, "harmless")
+    memory.add(home, "harmless", told=Told(composed=tip(git)))
     memory.replace(home, "harmless", f"not {SECRET} harmless")
     memory.add(home, f"of two\n  lines with {SECRET}", target="user")
     undoing.undo(home, Which(), PAT)
@@ -144,7 +144,7 @@ def read(path: Path) -> bytes:
 
 
 def holds(data: bytes, text: str) -> bool:
-    halves = [form[: len(form) // 2 + 1] + "…".encode() for form in forms(text)]
+    halves = [f"{text[:n].rstrip()}…".encode() for n in range(len(text) // 2, len(text))]
     flat = b" ".join(data.split())
     return any(part in flat for part in (*forms(text), *halves))
 

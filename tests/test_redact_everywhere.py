@@ -232,6 +232,17 @@ def test_a_companions_address_goes_with_its_name(home_dir: Path) -> None:
     assert people == [f"{MARK} <redacted@soulgit.invalid>"] * 2
 
 
+def test_a_long_name_that_was_cut_keeps_no_half(home_dir: Path) -> None:
+    soul = f'+++\nname = "{"x" * 93} {TEXT}"\n+++\nYou are long.\n'
+    git = begun(home_dir, {"SOUL.md": soul, "MEMORY.md": "- one\n"})
+    memory.add(opened(home_dir), "two")
+    assert git("log", "-1", "--format=%an").endswith(" swordf")
+    redact(home_dir, TEXT)
+    is_gone(git)
+    assert git("log", "-1", "--format=%an") == "x" * 93 + f" {MARK}"
+    assert "swordf" not in git("log", "--format=%ae")
+
+
 def test_whoever_redacts_their_own_name_is_not_named_by_it(ava: Git) -> None:
     memory.add(opened(ava.path), "told by Pat Smith")
     ava("config", "user.name", "Pat Smith")
@@ -478,6 +489,15 @@ def test_an_update_under_way_is_gone_on_with(home_dir: Path) -> None:
     assert done.number == 2
     assert (home_dir / "MEMORY.md").read_text() == f"- {MARK}!\n- two!\n"
     is_gone(git)
+
+
+def test_a_record_of_a_redaction_is_redacted_too(ava: Git) -> None:
+    memory.add(opened(ava.path), TEXT)
+    redact(ava.path, TEXT, reason="the trout leak")
+    redact(ava.path, "trout leak")
+    is_gone(ava, "trout leak")
+    reasons = ava("log", "--format=%(trailers:key=Soul-Reason,valueonly)", redactions.REF)
+    assert reasons.split("\n") == ["", f"the {MARK}"]
 
 
 def test_a_frozen_home_is_redacted_and_stays_frozen(ava: Git) -> None:

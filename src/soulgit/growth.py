@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from soulgit import directories, disk, lockfile
-from soulgit.errors import BusyError
+from soulgit.errors import BusyError, StorageFailed
 from soulgit.git import Repository, packs
 from soulgit.git.packfile import HeldTwice, NotJoinable
 from soulgit.landing import Ground
@@ -140,9 +140,15 @@ def keep_only(
     object_ids: Sequence[str],
     dropped: Dropped,
 ) -> None:
-    """Make one pack of some objects; then other packs and loose objects go, whoever made them."""
+    """Make one pack of some objects; then other packs and loose objects go, whoever made them.
+
+    Raises StorageFailed, with nothing gone, where that pack has not become what it should be.
+    """
+    kept = set(object_ids)
     name = packs.write(repository, object_ids, scratch(ground))
     _place(ground, repository, known, name)
+    if set(packs.ids(repository, name)) != kept or not packs.is_whole(repository, name):
+        raise StorageFailed(f"{name} does not hold what was put into it, so nothing was removed")
     packs.remove_all(repository, dropped.files - packs.files_of(name))
     if ground.durable:
         disk.sync_directory(packs.directory(repository))

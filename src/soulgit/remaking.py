@@ -132,6 +132,7 @@ class _Hand:
         self._done = 0
         self._subjects: dict[str, tuple[str, str]] = {}
         self._digests: dict[str, str] = {}
+        self._person = lru_cache(lambda known: retelling.identity(known, redactor))
         self._data = lru_cache(maxsize=_KEPT)(redactor.data)
         self._personas: dict[tuple[object, ...], tuple[str, str]] = {}
 
@@ -201,10 +202,10 @@ class _Hand:
             text = told.text(value)
             new = self._redactor.text(text, mark) if mark else self._redactor.told(text)
             return value if new == text else told.bytes(new)
-        if not self._holds(person):
-            return value
         was = Identity(told.text(person[1]), told.text(person[3]))
-        now = retelling.identity(was, self._redactor)
+        now = self._person(was)
+        if now == was:
+            return value
         return told.bytes(now.name) + person[2] + b"<" + told.bytes(now.email) + b">" + person[4]
 
     def _known(self, commit_id: str) -> tuple[str, str] | None:

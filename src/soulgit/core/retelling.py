@@ -16,6 +16,9 @@ _DIGEST = re.compile(r"^(Soul-Persona: ?)([0-9a-f]{64})$", re.MULTILINE)
 _UNDONE = re.compile(r"([0-9a-f]{40}) (.*)")
 _FROM = re.compile(r"(from )([0-9a-f]{40})")
 
+_LONG_NAME = 90
+"""A longer name may have been cut at a hundred characters, and signs at its end left out."""
+
 _OF_MEMORY = ("add", "replace", "remove", "sear", "unsear")
 
 
@@ -75,8 +78,13 @@ def untold(told: Record) -> Record:
 
 
 def identity(known: Identity, redactor: Redactor) -> Identity:
-    """Return a person without the text; a companion's address goes with its name."""
+    """Return a person without the text; a companion's address goes with its name.
+
+    A name that is so long that it was cut may end in a half of the text.
+    """
     name, email = redactor.text(known.name), redactor.text(known.email)
+    if len(known.name) > _LONG_NAME:
+        name = redactor.uncut(f"{name}…").removesuffix("…")
     if name != known.name and known.email == Identity.companion(known.name).email:
         email = Identity.companion(name).email
     return Identity(name, email)
