@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from soulgit import Home, homes, memory, restoring, settling, undoing, verification
+from soulgit import Home, capturing, homes, memory, restoring, settling, undoing, verification
 from soulgit.adoption import Hand
 from soulgit.core.redaction import MARK
 from soulgit.errors import SoulgitError, TextNotFound
@@ -93,7 +93,7 @@ class Life:
 
     def capture(self) -> None:
         put(self.git.path, {"TOOLS.md": f"{self.said()}\n", "AGENTS.md": self.part()})
-        homes.capture(self.home, Hand(PAT))
+        capturing.capture(self.home, Hand(PAT))
 
     def restore(self) -> None:
         revision = self.chance.choice(self.git("rev-list", "HEAD").splitlines())

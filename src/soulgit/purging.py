@@ -88,7 +88,7 @@ def strip_index(ground: Ground) -> None:
         disk.replace(directory, name, data, draft, durable=ground.durable)
         # By its time git knows which files it must still compare.
         os.utime(ground.index_path, ns=(before.st_atime_ns, before.st_mtime_ns))
-        landing.sync_directories(ground, ())
+        ground.sync([directory])
     intents.clear(ground.state_dir)
 
 
