@@ -29,6 +29,7 @@ RANKS = {
     "freeze": 4,
     "guards": 4,
     "adoption": 4,
+    "working": 4,
     "home": 5,
     "gate": 6,
     "revision": 6,

@@ -5,39 +5,21 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from soulgit import disk, personas
+from soulgit import personas
 from soulgit.core import layout
 from soulgit.core.actor import UNKNOWN, Identity
 from soulgit.core.entries import decode
-from soulgit.core.layout import PERSONA_NAMES, Layout, Target
+from soulgit.core.layout import PERSONA_NAMES, Target
 from soulgit.core.record import Record
-from soulgit.disk import DiskFile
-from soulgit.errors import RepositoryRefused, UnsafeFile
+from soulgit.errors import UnsafeFile
 from soulgit.git import Repository, TreeEntry
 from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
+from soulgit.working import Working, committed_paths
 
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """What `git add -N` puts into the index for a file that is not staged yet."""
 
 Entries = dict[str, TreeEntry | None]
-
-
-@dataclass(frozen=True)
-class Working:
-    """The bootstrap files as they lie on disk, by name, in the order of composition."""
-
-    layout: Layout
-    files: dict[str, DiskFile]
-    twins: tuple[str, ...] = ()
-
-    @property
-    def contents(self) -> dict[str, bytes]:
-        """Their bytes by name."""
-        return {name: file.data for name, file in self.files.items()}
-
-    def real_path(self, name: str) -> str:
-        """Return where a bootstrap file's bytes lie, or would."""
-        return self.files[name].path if name in self.files else self.layout.path(name)
 
 
 @dataclass(frozen=True)
@@ -72,31 +54,10 @@ class Hand:
     """Whether a person adopts what is there, a persona that nobody has settled too."""
 
 
-def look(root: str, otherwise: Layout = layout.PLAIN) -> Working:
-    """Read the bootstrap files of a directory, by their exact names.
-
-    `otherwise` is the layout of one that has no memory file.
-    """
-    there = set(disk.names(root))
-    memory = disk.names(f"{root}/{layout.HERMES.memory_directory}") if "memories" in there else []
-    there.update(layout.HERMES.memory_directory + name for name in memory)
-    found = layout.detect(there, otherwise)
-    files = {name: disk.read(root, path) for name, path in found.paths() if path in there}
-    personas.refuse_shared({name: file.path for name, file in files.items()})
-    return Working(found, files, other_case(there, found))
-
-
-def other_case(there: Iterable[str], found: Layout) -> tuple[str, ...]:
-    """Return the names that differ from a bootstrap file's only in case."""
-    exact = {path for _, path in found.paths()}
-    folded = {path.casefold() for path in exact}
-    return tuple(sorted(name for name in there if name.casefold() in folded and name not in exact))
-
-
 def role_paths(repository: Repository, working: Working, head_tree: str | None) -> list[str]:
     """Return the paths at which bootstrap files lie, lay in HEAD or may lie, links included."""
     paths = dict.fromkeys(path for _, path in working.layout.paths())
-    paths |= dict.fromkeys(_committed_paths(repository, head_tree))
+    paths |= dict.fromkeys(committed_paths(repository, head_tree))
     for file in working.files.values():
         paths |= dict.fromkeys([file.path, *(path for path, _ in file.links)])
     return list(paths)
@@ -108,7 +69,7 @@ def disk_entries(repository: Repository, working: Working, head_tree: str | None
     A file's mode is the disk's, or HEAD's where git ignores modes.
     """
     ignores_modes = repository.setting("core.filemode") == "false"
-    entries: Entries = dict.fromkeys(_committed_paths(repository, head_tree))
+    entries: Entries = dict.fromkeys(committed_paths(repository, head_tree))
     for file in working.files.values():
         for path, target in file.links:
             data = target.encode("utf-8", "surrogateescape")
@@ -148,20 +109,6 @@ def found_steps(
     if changed:
         steps.append(_step("changed", changed, {**head, **index}, hand))
     return steps
-
-
-def refuse_sparse(repository: Repository, working: Working, head_tree: str | None) -> None:
-    """Raise RepositoryRefused where a sparse checkout hides a bootstrap file: it is not deleted."""
-    if repository.setting("core.sparsecheckout") != "true":
-        return
-    there = {file.path for file in working.files.values()}
-    there.update(path for file in working.files.values() for path, _ in file.links)
-    for path in _committed_paths(repository, head_tree):
-        if path not in there:
-            raise RepositoryRefused(
-                f"{path} is in the history but a sparse checkout hides it from the directory",
-                hint=f"git -C {repository.path} sparse-checkout disable",
-            )
 
 
 def persona_paths(working: Working) -> set[str]:
@@ -289,10 +236,6 @@ def _verb(verb: str, before: TreeEntry | None, after: TreeEntry | None) -> str:
     if after is None:
         return "deleted"
     return "added" if before is None and verb == "changed" else verb
-
-
-def _committed_paths(repository: Repository, head_tree: str | None) -> list[str]:
-    return [] if head_tree is None else personas.paths(repository, head_tree)
 
 
 def _head_entries(

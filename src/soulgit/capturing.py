@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from soulgit import adoption, personas
-from soulgit.adoption import Hand, Working
+from soulgit.adoption import Hand
 from soulgit.gate import gate
 from soulgit.git.staging import index_entries
 from soulgit.home import AnyHome, Home, as_home
+from soulgit.working import Working
 
 
 def capture(home: AnyHome, hand: Hand) -> str | None:
@@ -15,20 +16,20 @@ def capture(home: AnyHome, hand: Hand) -> str | None:
     Where nothing was it takes no lock and loads nothing that writes: hooks ask very often.
     """
     home = as_home(home)
-    if home.is_home and _is_as_committed(home, hand):
+    if home.is_home and _is_as_committed(home, adopts=hand.adopts):
         return None
     from soulgit.revision import revise
 
     return revise(home, hand=hand)
 
 
-def _is_as_committed(home: Home, hand: Hand) -> bool:
+def _is_as_committed(home: Home, *, adopts: bool) -> bool:
     head, working = home.head(), home.look()
     if head.branch is None or head.tip is None or changed_by_hand(home, working):
         return False
     if personas.archived_by(home.repository, head.branch) is not None:
         return False
-    return gate(home.repository, head, working, hand) != "settles itself"
+    return gate(home.repository, head, working, adopts=adopts) != "settles itself"
 
 
 def changed_by_hand(home: Home, working: Working) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from soulgit import personas
-from soulgit.adoption import Hand, Working
 from soulgit.core import composition
 from soulgit.core.layout import TARGETS, memory_name
 from soulgit.git import Head, Repository
 from soulgit.home import Home
+from soulgit.working import Working
 
 Gate = Literal["open", "closed", "settles itself"]
 """Whether a persona edit waits for a person's decision, and so no memory is written."""
@@ -17,15 +17,16 @@ Gate = Literal["open", "closed", "settles itself"]
 
 def waits(home: Home) -> bool:
     """Whether a persona edit waits for a decision, so that no memory may be written."""
-    return gate(home.repository, home.head(), home.look(), Hand()) == "closed"
+    return gate(home.repository, home.head(), home.look()) == "closed"
 
 
-def gate(repository: Repository, head: Head, working: Working, hand: Hand) -> Gate:
+def gate(repository: Repository, head: Head, working: Working, *, adopts: bool = False) -> Gate:
     """Return whether a persona edit waits for a person's decision.
 
-    Where no memory file holds an entry there is nothing to decide, and it settles itself.
+    Where no memory file holds an entry there is nothing to decide, and it settles itself; and
+    a person who `adopts` what is there has decided.
     """
-    if hand.adopts or not personas.is_pending(repository, head.tip, working.contents):
+    if adopts or not personas.is_pending(repository, head.tip, working.contents):
         return "open"
     from soulgit.core import entries
 

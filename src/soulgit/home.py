@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from soulgit import adoption, directories, disk, lockfile, personas
-from soulgit.adoption import Working
-from soulgit.core import composition, soulfile, token
+from soulgit import directories, disk, lockfile, personas
+from soulgit.core import composition, soulfile
 from soulgit.core.actor import UNKNOWN, Identity, Moment
 from soulgit.core.layout import PLAIN
 from soulgit.errors import BusyError, HomeNotFound, NotAHome, SoulgitError
 from soulgit.git import Head, Repository
 from soulgit.git.repository import refuse_bare
+from soulgit.working import Working, look, refuse_sparse
 
 if TYPE_CHECKING:
     from soulgit.landing import Ground
@@ -103,14 +103,14 @@ class Home:
     def look(self) -> Working:
         """Read the bootstrap files on disk; raises where a sparse checkout hides one."""
         if not self.is_home:
-            return adoption.look(self.path)
+            return look(self.path)
         with self.reading() as repository:
             tip = repository.head().tip
             tree = repository.commit(tip).tree if tip else None
             # Whose memory files were all taken away still has the layout they had.
             known = personas.tree_layout(repository, tree) if tree else PLAIN
-            working = adoption.look(self.path, known)
-            adoption.refuse_sparse(repository, working, tree)
+            working = look(self.path, known)
+            refuse_sparse(repository, working, tree)
         return working
 
     @contextmanager
@@ -131,6 +131,8 @@ class Home:
 
     def is_doctor_token(self, message: str) -> bool:
         """Whether a whole message, outer white space aside, is the home's doctor token."""
+        from soulgit.core import token  # who only reads is spared it
+
         souls = (soulfile.frontmatter_values(composition.decode(s)) for s in self._soul_files())
         values = next((values for values in souls if token.KEY in values), {})
         return token.matches(values, message)

@@ -213,7 +213,7 @@ def status(home: AnyHome, *, at: str | None = None) -> Status:
         _status(home, working.layout, files, tip),
         frozen=freeze.state(home.repository),
         redacted=redactions.last(home.repository),
-        pending=gate(home.repository, home.head(), working, Hand()) == "closed",
+        pending=gate(home.repository, home.head(), working) == "closed",
         seared_changed=tuple(memory.lost_seared(home)),
         changed=changed_by_hand(home, working),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from soulgit import adoption, personas, revisions
+from soulgit import personas, revisions
 from soulgit.core import composition, persona
 from soulgit.core.composition import Soul
 from soulgit.errors import ConflictPending
 from soulgit.git import Repository
 from soulgit.git.staging import unmerged
 from soulgit.home import AnyHome, Home, as_home
+from soulgit.working import other_case
 
 
 def compose_soul(home: AnyHome, *, at: str | None = None) -> Soul:
@@ -51,4 +52,4 @@ def _compose(files: dict[str, bytes], twins: tuple[str, ...], revision: str | No
 
 
 def _tree_twins(repository: Repository, tree: str) -> tuple[str, ...]:
-    return adoption.other_case(repository.names(tree), personas.tree_layout(repository, tree))
+    return other_case(repository.names(tree), personas.tree_layout(repository, tree))

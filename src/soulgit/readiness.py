@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from soulgit import adoption, disk
+from soulgit import disk
 from soulgit.core.redaction import Redactor
 from soulgit.errors import (
     BranchRefused,
@@ -29,6 +29,7 @@ from soulgit.git.staging import looks_unchanged
 from soulgit.git.values import EXECUTABLE_MODE, LINK_MODE
 from soulgit.home import Home
 from soulgit.places import Place
+from soulgit.working import look
 
 
 def refuse_unreachable(repository: Repository, redactor: Redactor) -> None:
@@ -147,7 +148,7 @@ class _Comparison:
             wanted = {self._name(path): one for path, one in files(self._repository, top, b"")}
         found = set(self._staged_otherwise(wanted))
         found |= {path for path in wanted if not self._is_on_disk(path, wanted[path])}
-        working = adoption.look(self._home.path)
+        working = look(self._home.path)
         found |= {
             file.path.encode()
             for file in working.files.values()

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from soulgit import adoption, directories, disk, freeze, guards, landing, personas, reflogs
-from soulgit.adoption import Entries, Hand, Step, Working
+from soulgit.adoption import Entries, Hand, Step
 from soulgit.core.actor import Identity
 from soulgit.core.layout import Layout
 from soulgit.core.record import Record, build
@@ -37,6 +37,7 @@ from soulgit.git.staging import index_entries, unmerged
 from soulgit.git.values import FILE_MODE
 from soulgit.home import Home
 from soulgit.landing import Ground, Plan, Raced
+from soulgit.working import Working, look
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def _revise_once(
     index = disk.read_raw("", home.index_path)
     head = writable_head(home, branch)
     working = home.look()
-    state = gate(home.repository, head, working, hand)
+    state = gate(home.repository, head, working, adopts=hand.adopts)
     if edit and state == "closed":
         raise PersonaPending(f"the persona of {home.path} was edited, and nobody has settled it")
     draft = edit(Snapshot(head, working, home.companion(working))) if edit else None
@@ -230,7 +231,7 @@ def _revise_once(
     plan = _plan(home, working, draft, work, refs)
 
     def still() -> bool:
-        looked = adoption.look(home.path, working.layout)
+        looked = look(home.path, working.layout)
         return (home.repository.head(), looked) == (head, working) and is_staged_alike()
 
     def is_staged_alike() -> bool:

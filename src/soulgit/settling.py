@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from soulgit import adoption, disk, freeze, guards, landing, personas, rereading
+from soulgit import disk, freeze, guards, landing, personas, rereading
 from soulgit.adoption import Hand, Step
 from soulgit.core import (
     branches,
@@ -32,6 +32,7 @@ from soulgit.history import FileChange, Side, changes
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.landing import Raced
 from soulgit.revision import revise, writable_head
+from soulgit.working import Working
 
 Edited = Mapping[str, bytes | None]
 """Persona files as they shall be, by name."""
@@ -328,7 +329,7 @@ def wanted_persona(home: Home, edited: Edited | None) -> dict[str, bytes]:
     return {name: data for name, data in wanted.items() if data is not None}
 
 
-def _by_name(working: adoption.Working, contents: Contents) -> dict[str, bytes | None]:
+def _by_name(working: Working, contents: Contents) -> dict[str, bytes | None]:
     names = {working.real_path(name): name for name in BOOTSTRAP_ORDER}
     return {names[path]: data for path, data in contents.items() if path in names}
 
@@ -341,7 +342,7 @@ def _set_stale_aside(home: Home) -> None:
             rereading.set_aside(home.repository, stale)
 
 
-def _refuse_new_links(repository: Repository, tree: str, working: adoption.Working) -> None:
+def _refuse_new_links(repository: Repository, tree: str, working: Working) -> None:
     """Refuse a persona file that has become a link, which a decision would not carry along."""
     for name in PERSONA_NAMES:
         file, known = working.files.get(name), repository.entry(tree, name)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from soulgit import personas, revisions
-from soulgit.adoption import Hand, Working
 from soulgit.core import composition, frontmatter, lint, persona, soulfile, token, traits
 from soulgit.core.actor import Identity
 from soulgit.core.layout import BOOTSTRAP_ORDER, PERSONA_NAMES, PLAIN, Layout
@@ -20,6 +19,7 @@ from soulgit.gate import gate
 from soulgit.git import Head
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.revision import Draft, Snapshot, put_aside, revise
+from soulgit.working import Working
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def persona_text(files: Mapping[str, bytes]) -> str:
 
 def is_gated(home: Home, head: Head, working: Working) -> bool:
     """Whether a persona edit waits for a decision, so that no memory may be written."""
-    return gate(home.repository, head, working, Hand()) == "closed"
+    return gate(home.repository, head, working) == "closed"
 
 
 def read_traits(home: AnyHome, *, at: str | None = None) -> Traits:
