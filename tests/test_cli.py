@@ -427,3 +427,33 @@ def test_the_tour_plays_and_leaves_nothing(shell: Shell) -> None:
     assert "\n+ The third drawer sticks.\n" in done.text
     assert list((shell.directory / "tmp").iterdir()) == []
     assert not (shell.directory / "root").exists()
+
+
+STARTED = """
+import gc, sys
+from soulgit.__main__ import main
+collected = []
+gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+try:
+    main()
+finally:
+    told = [name for name in sys.modules if name.partition(".")[0] in ("soulgit", "filelock")]
+    print(len(collected), *told, file=sys.stderr)
+"""
+
+
+def started(home: Path, *words: str) -> tuple[int, set[str]]:
+    """Run a command, and return how often garbage was looked for and what was imported."""
+    line = [sys.executable, "-c", STARTED, *words, str(home)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    collected, *modules = done.stderr.splitlines()[-1].split()
+    return int(collected), set(modules)
+
+
+@pytest.mark.parametrize("words", [["compose"], ["log", "-n", "20"]], ids=" ".join)
+def test_a_short_reading_command_starts_without_what_writes(ava: Git, words: list[str]) -> None:
+    collected, modules = started(ava.path, *words)
+    assert "soulgit.home" in modules
+    writing = {"soulgit.adoption", "soulgit.revision", "soulgit.landing", "soulgit.growth"}
+    assert not modules & {*writing, "soulgit.core.token", "filelock"}
+    assert collected == 0

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 
-from soulgit.core import composition, identity, layout, persona, record
+from soulgit.core import composition, layout, persona, record
 from soulgit.core.layout import PERSONA_NAMES, Layout
 from soulgit.errors import BranchRefused, RepositoryRefused, UnsafeFile
 from soulgit.git import Commit, Repository
@@ -250,6 +250,8 @@ def told_emoji(files: Mapping[str, bytes]) -> str | None:
 
 
 def _told(files: Mapping[str, bytes], label: str) -> str | None:
+    from soulgit.core import identity  # who only reads a soul is spared its patterns
+
     return identity.value(composition.body("IDENTITY.md", files.get("IDENTITY.md", b"")), label)
 
 

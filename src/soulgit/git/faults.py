@@ -16,7 +16,7 @@ from soulgit.errors import BusyError, ObjectMissing, RepositoryRefused, SoulgitE
 
 _STORAGE = ("No space left", "Read-only file system", "Permission denied", "Input/output error",
             "Disk quota exceeded", "File too large", "Too many open files")  # fmt: skip
-_CONFIG = re.compile(r"failed to parse config file: (?P<what>.*) \(in (?P<file>.*):(?P<line>\d+)\)")
+_CONFIG = r"failed to parse config file: (?P<what>.*) \(in (?P<file>.*):(?P<line>\d+)\)"
 
 
 class translated:  # noqa: N801  # it is called like the function that it was, only a hundred times
@@ -72,7 +72,7 @@ def _object_format(path: str, text: str) -> SoulgitError:
 
 
 def _config(path: str, text: str) -> SoulgitError:
-    found = _CONFIG.search(text)
+    found = re.search(_CONFIG, text)
     where = f"{found['file']} line {found['line']}: {found['what']}" if found else text
     return RepositoryRefused(
         f"git's configuration is broken: {where}",
