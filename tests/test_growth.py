@@ -1265,3 +1265,15 @@ def test_a_pack_that_holds_all_of_another_is_not_taken_away_with_it(home_dir: Pa
     assert ours in pack_names(git)
     assert f"pack-{named}" not in pack_names(git)
     git("fsck", "--strict")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_a_writer_that_lives_long_keeps_no_pack_open_that_is_gone(home_dir: Path) -> None:
+    git_home(home_dir, BASE)
+    home = quick(home_dir)
+    with eager(tier=3):
+        added(home, *range(20))
+    for place in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            target = os.readlink(f"/proc/self/fd/{place}")
+            assert not (target.startswith(str(home_dir)) and target.endswith("(deleted)"))

@@ -71,8 +71,8 @@ class Known:
     left: int = 0
 
 
-def after_write(ground: Ground) -> None:
-    """Do one round where it is due; trouble is left to the next one."""
+def after_write(ground: Ground) -> bool:
+    """Do one round where it is due, and return whether it was; trouble is left to the next."""
     with contextlib.suppress(Exception):  # whatever it is: the write is done, and was promised
         if _is_due(ground):
             with alone(ground) as (repository, known):
@@ -80,6 +80,8 @@ def after_write(ground: Ground) -> None:
                 due = _due_for_folding(repository, known)
                 _fold(ground, repository, known, due, most=_TIER * _ROUND_OBJECTS)
                 known.left = packs.sampled(repository)
+            return True
+    return False
 
 
 def _is_due(ground: Ground) -> bool:
@@ -125,6 +127,7 @@ def alone(ground: Ground) -> Iterator[tuple[Repository, Known]]:
             yield repository, known
         finally:
             _write(ground, known)
+            repository.release()
 
 
 def add(ground: Ground, repository: Repository, known: Known, names: Iterable[str]) -> None:

@@ -106,7 +106,9 @@ def revise(
     if tip is not None:
         from soulgit import growth
 
-        growth.after_write(ground)
+        if growth.after_write(ground):
+            with home.reading() as repository:  # so that no thread is just writing with it
+                repository.release()
     return tip
 
 

@@ -22,15 +22,25 @@ def opened(path: str, durable: bool) -> pygit2.Repository:
     libgit2 has one setting for the whole process and reads it for refs when a repository's are
     first read, so that is done here. Objects and packs are synced by soulgit itself.
     """
+    handle = pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
+    _bind(handle, durable)
+    return handle
+
+
+def released(handle: pygit2.Repository, durable: bool) -> None:
+    """Close the files of a repository, packs that are gone among them; it opens them anew."""
+    handle.free()
+    _bind(handle, durable)
+
+
+def _bind(handle: pygit2.Repository, durable: bool) -> None:
     with _binding:
         pygit2.settings.enable_fsync_gitdir(durable)
         try:
-            handle = pygit2.Repository(path, RepositoryOpenFlag.NO_SEARCH)
             with contextlib.suppress(pygit2.GitError, ValueError, OSError):
                 handle.references.get("HEAD")
         finally:
             pygit2.settings.enable_fsync_gitdir(False)
-    return handle
 
 
 @contextlib.contextmanager

@@ -123,6 +123,12 @@ class Repository:
         objects = os.path.join(self.common_dir, "objects")
         return Incoming(self._handle, objects, self._durable)
 
+    def release(self) -> None:
+        """Close packs and other files, for libgit2 keeps those open that are gone."""
+        vars(self).pop("incoming", None)
+        with translated(self.path):
+            durability.released(self._handle, self._durable)
+
     @cached_property
     def common_dir(self) -> str:
         """The git directory that linked homes share."""
