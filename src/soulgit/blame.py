@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from soulgit import lineage, personas, revisions
-from soulgit.core import record, seared
+from soulgit.core import record, seared, tracing
 from soulgit.core.actor import Moment
 from soulgit.core.layout import TARGETS, Target
 from soulgit.core.tracing import Item, Version
 from soulgit.errors import TextAmbiguous, TextNotFound
-from soulgit.git import Commit, Repository
+from soulgit.git import Commit, Past, Repository
 from soulgit.home import AnyHome, as_home
 from soulgit.lineage import Step
-from soulgit.memory import entries_of
 
 _SHOWN = 5
 
@@ -45,18 +44,15 @@ def blame(home: AnyHome, *, target: Target | None = None, at: str | None = None)
     home = as_home(home)
     tip = revisions.resolve(home, "HEAD" if at is None else at)
     with home.reading() as repository:
-        tree = repository.commit(tip).tree
-        known = entries_of(
-            personas.readable_contents(repository, tree), personas.tree_layout(repository, tree)
-        )
-        found, names = [], Names(repository)
-        for one in TARGETS if target is None else (target,):
-            after = lineage.version(repository, tip, one)
-            births = _births(repository, tip, one, after)
-            marks = [entry.seared for entry in known if entry.target == one]
-            for item, is_seared in zip(after.items, marks, strict=True):
-                found.append(origin(names, one, item.text, births[item], is_seared))
-        return found
+        past, names = Past(repository), Names(repository)
+        targets = TARGETS if target is None else (target,)
+        afters = {one: lineage.version(past, tip, one) for one in targets}
+        births = _births(past, tip, afters)
+        return [
+            origin(names, one, item.text, births[item], is_seared)
+            for one, after in afters.items()
+            for item, is_seared in zip(after.items, tracing.seared(after), strict=True)
+        ]
 
 
 def wordings(home: AnyHome, text: str, *, at: str | None = None) -> list[Origin]:
@@ -64,54 +60,54 @@ def wordings(home: AnyHome, text: str, *, at: str | None = None) -> list[Origin]
     home = as_home(home)
     tip = revisions.resolve(home, "HEAD" if at is None else at)
     with home.reading() as repository:
-        target, after, item = _one(repository, tip, text)
-        names = Names(repository)
+        past, names = Past(repository), Names(repository)
+        target, after, item = _one(past, tip, text)
         return [
             origin(names, target, wording, commit)
-            for wording, commit in _rewordings(repository, tip, target, after, item)
+            for wording, commit in _rewordings(past, tip, target, after, item)
         ]
 
 
-def _births(repository: Repository, tip: str, target: Target, after: Version) -> dict[Item, Commit]:
-    """Return the commit in which each item of a version came to its text."""
+def _births(past: Past, tip: str, afters: Mapping[Target, Version]) -> dict[Item, Commit]:
+    """Return the commit in which each item of some files at a commit came to its text."""
     births: dict[Item, Commit] = {}
-    waiting = set(after.items)
-    for step in lineage.walk(repository, tip, target, after):
-        born = [item for item in step.change.new if item in waiting]
-        births.update(of_merged(repository, step, target, born))
-        waiting.difference_update(born)
-        if not waiting:
-            break
+    waiting = {target: set(after.items) for target, after in afters.items() if after.items}
+    files = {target: tracing.copy(afters[target]) for target in waiting}
+    for step in lineage.walk(past, tip, files):
+        left = waiting[step.target]
+        if born := [item for item in step.change.new if item in left]:
+            births |= of_merged(past, step, born)
+            left.difference_update(born)
+        if not left:
+            del files[step.target]
     return births
 
 
-def of_merged(
-    repository: Repository, step: Step, target: Target, born: list[Item]
-) -> dict[Item, Commit]:
+def of_merged(past: Past, step: Step, born: list[Item]) -> dict[Item, Commit]:
     """Return the birth of items in a commit: in a merged parent, where they came from there."""
     found = dict.fromkeys(born, step.commit)
-    for parent in step.commit.parents[1:] if born else ():
-        theirs = lineage.version(repository, parent, target)
+    for parent in step.parents[1:]:
+        theirs = lineage.version(past, parent, step.target)
         by_text = {item.text: item for item in theirs.items}
-        births = _births(repository, parent, target, theirs)
+        births = _births(past, parent, {step.target: theirs})
         found |= {item: births[by_text[item.text]] for item in born if item.text in by_text}
     return found
 
 
 def _rewordings(
-    repository: Repository, tip: str, target: Target, after: Version, item: Item
+    past: Past, tip: str, target: Target, after: Version, item: Item
 ) -> Iterator[tuple[str, Commit]]:
     """Yield the wordings of an item back to where it came from, each with its commit."""
-    for step in lineage.walk(repository, tip, target, after):
+    for step in lineage.walk(past, tip, {target: tracing.copy(after)}):
         older = next((old for old, new in step.change.reworded if new is item), None)
         if older is None and item not in step.change.added:
             continue
-        birth = of_merged(repository, step, target, [item])[item]
+        birth = of_merged(past, step, [item])[item]
         yield item.text, birth
-        if birth is not step.commit:
-            merged = lineage.version(repository, birth.id, target)
+        if birth.id != step.id:
+            merged = lineage.version(past, birth.id, target)
             theirs = next(known for known in merged.items if known.text == item.text)
-            further = _rewordings(repository, birth.id, target, merged, theirs)
+            further = _rewordings(past, birth.id, target, merged, theirs)
             yield from list(further)[1:]
             return
         if older is None:

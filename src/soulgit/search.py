@@ -12,7 +12,7 @@ from soulgit.core.actor import Moment
 from soulgit.core.layout import TARGETS, Target
 from soulgit.core.tracing import Item
 from soulgit.errors import InvalidText
-from soulgit.git import Repository
+from soulgit.git import Past
 from soulgit.home import AnyHome, as_home
 from soulgit.lineage import Step
 
@@ -57,26 +57,27 @@ def search(
     tip = revisions.resolve(home, "HEAD" if at is None else at)
     holds = _holds(text, exact)
     with home.reading() as repository:
+        past = Past(repository)
         found = [
             one
             for part in (TARGETS if target is None else (target,))
-            for one in _search(repository, tip, part, holds, ever)
+            for one in _search(past, tip, part, holds, ever)
             if source is None or one.came.source == source
         ]
     return sorted(found, key=lambda one: -one.came.time.seconds)
 
 
 def _search(
-    repository: Repository, tip: str, target: Target, holds: Callable[[str], bool], ever: bool
+    past: Past, tip: str, target: Target, holds: Callable[[str], bool], ever: bool
 ) -> Iterator[Found]:
-    after = lineage.version(repository, tip, target)
+    after = lineage.version(past, tip, target)
     gone: dict[Item, Gone | None] = {item: None for item in after.items if holds(item.text)}
-    names = Names(repository)
-    for step in lineage.walk(repository, tip, target, after):
+    names = Names(past)
+    for step in lineage.walk(past, tip, {target: after}):
         if ever:
             gone |= {item: how for item, how in _departures(step) if holds(item.text)}
         born = [item for item in step.change.new if item in gone]
-        births = blame.of_merged(repository, step, target, born)
+        births = blame.of_merged(past, step, born) if born else {}
         for item in born:
             yield Found(blame.origin(names, target, item.text, births[item]), gone.pop(item))
         if not ever and not gone:
@@ -89,7 +90,7 @@ def _departures(step: Step) -> Iterator[tuple[Item, Gone]]:
     became = [(old, new.text) for old, new in step.change.reworded]
     told = step.record
     for item, text in [*went, *became]:
-        yield item, Gone(step.commit.id, step.commit.time, told.action, told.reason, text)
+        yield item, Gone(step.id, step.commit.time, told.action, told.reason, text)
 
 
 def _holds(text: str, exact: bool) -> Callable[[str], bool]:

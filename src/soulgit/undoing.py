@@ -15,7 +15,7 @@ from soulgit.core.layout import PERSONA_NAMES, TARGETS, Target, memory_name, tar
 from soulgit.core.record import Record
 from soulgit.core.undoing import Choice, Text
 from soulgit.errors import ChangedSince, InvalidArgument, RevisionNotFound
-from soulgit.git import Commit, Repository
+from soulgit.git import Commit, Past, Repository
 from soulgit.history import Entry, Wanted
 from soulgit.home import AnyHome, Home, as_home
 from soulgit.revision import Draft, Snapshot, revise
@@ -238,21 +238,21 @@ class _Later:
     def __init__(
         self, repository: Repository, tip: str, target: Target, but: set[str], now: Text
     ) -> None:
-        self._steps = lineage.walk(repository, tip, target) if tip else iter(())
+        self._steps: Iterator[lineage.Step] = iter(())
         self._but = but
         self._became: dict[str, str] = {}
         if tip:  # what a person reworded and nobody has recorded yet
-            by_hand = tracing.compare(
-                lineage.version(repository, tip, target), tracing.read(now.source, now.layout)
-            )
+            recorded = lineage.version(repository, tip, target)
+            by_hand = tracing.compare(recorded, tracing.read(now.source, now.layout))
+            self._steps = lineage.walk(Past(repository), tip, {target: recorded})
             self._became = {old.text: new.text for old, new in by_hand.reworded}
 
     def than(self, commit_id: str) -> Mapping[str, str]:
         """Return, for each text that was reworded after a commit, what it is now."""
         for step in self._steps:
-            if step.commit.id == commit_id:
+            if step.id == commit_id:
                 break
-            if step.commit.id not in self._but:
+            if step.id not in self._but:
                 for old, new in step.change.reworded:
                     self._became[old.text] = self._became.get(new.text, new.text)
         return self._became

@@ -67,8 +67,9 @@ def lines(texts: Iterable[str], *, paged: bool = False) -> None:
     if paged and is_terminal():
         click.echo_via_pager(text + "\n" for text in texts)
         return
+    as_it_is = is_coloured()
     for text in texts:
-        line(styled(text))
+        line(text if as_it_is else click.unstyle(text))
 
 
 def styled(text: str) -> str:

@@ -8,7 +8,7 @@ can leave every other byte alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from soulgit.core.composition import SEARED_MARKER
@@ -22,7 +22,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})\r?\n?\Z")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One memory: `source[start:end]` is its text, `source[outer_start:outer_end]` also
     its bullet and line end (in the Hermes layout, one delimiter).
@@ -62,9 +62,17 @@ def split(source: str, layout: Layout) -> list[Entry]:
     return list(split_from(source, 0))
 
 
-def split_from(source: str, start: int) -> Iterator[Entry]:
-    """Yield the entries of a plain memory file from a place on where a block begins."""
-    return (entry for block in _blocks(source, start) if (entry := _entry(source, *block)))
+def _never(place: int) -> bool:
+    return False
+
+
+def split_from(source: str, start: int, ends: Callable[[int], bool] = _never) -> Iterator[Entry]:
+    """Yield the entries of a plain memory file from a place on where a block may begin.
+
+    They end before the block at whose place `ends` says so.
+    """
+    blocks = _blocks(source, start, ends)
+    return (entry for block in blocks if (entry := _entry(source, *block)))
 
 
 def ends_open(source: str) -> str | None:
@@ -74,21 +82,16 @@ def ends_open(source: str) -> str | None:
     if "```" not in source and "~~~" not in source:
         return None
     fence = None
-    for line in _lines(source):
-        fence = _next_fence(fence, source[line.start : line.end])
+    for _, _, line in _lines(source):
+        fence = _next_fence(fence, line)
     return None if fence is None else "fence"
 
 
-@dataclass(frozen=True)
-class _Line:
-    start: int
-    end: int
-
-
-def _lines(source: str, start: int = 0) -> Iterator[_Line]:
+def _lines(source: str, start: int = 0) -> Iterator[tuple[int, int, str]]:
+    """Yield where each line begins and ends, and the line with its end."""
     for found in _LINE.finditer(source, start or (1 if source.startswith("\ufeff") else 0)):
-        if found.end() > found.start():
-            yield _Line(found.start(), found.end())
+        if text := found.group():
+            yield found.start(), found.end(), text
 
 
 def _next_fence(fence: str | None, line: str) -> str | None:
@@ -100,35 +103,38 @@ def _next_fence(fence: str | None, line: str) -> str | None:
     return None if closes else fence
 
 
-def _blocks(source: str, start: int) -> Iterator[tuple[int, int, int]]:
+def _blocks(source: str, start: int, ends: Callable[[int], bool]) -> Iterator[tuple[int, int, int]]:
     """Yield outer start, text start and outer end of each block that may be an entry."""
     block: _Block | None = None
-    for line in _lines(source, start):
-        text = source[line.start : line.end]
+    for line_start, line_end, text in _lines(source, start):
         if block is not None and block.takes(text):
-            block.extend(line.end, text)
+            block.extend(line_end, text)
             continue
         if block is not None:
             yield block.bounds()
-        block = _open(line, text)
+        if ends(line_start):
+            return
+        block = _open(line_start, line_end, text)
     if block is not None:
         yield block.bounds()
 
 
-def _open(line: _Line, text: str) -> _Block | None:
+def _open(start: int, end: int, text: str) -> _Block | None:
     if not text.strip() or _HEADING.match(text) or _RULE.match(text):
         return None
-    item = _ITEM.match(text)
-    return _Block(line, text, item)
+    return _Block(start, end, text, _ITEM.match(text))
 
 
 class _Block:
     """A block that grows by the lines that belong to it."""
 
-    def __init__(self, line: _Line, text: str, item: re.Match[str] | None) -> None:
-        self.outer_start = line.start
-        self.end = line.end
-        self.text_start = line.start + (item.end() if item else 0)
+    __slots__ = ("after_blank", "end", "fence", "indent", "is_fence", "is_item", "outer_start",
+                 "text_start")  # fmt: skip
+
+    def __init__(self, start: int, end: int, text: str, item: re.Match[str] | None) -> None:
+        self.outer_start = start
+        self.end = end
+        self.text_start = start + (item.end() if item else 0)
         self.is_item = item is not None
         self.indent = _width(item.group(1)) if item else 0
         self.after_blank = False
@@ -172,6 +178,8 @@ def _continues_paragraph(text: str, item: re.Match[str]) -> bool:
 
 
 def _width(text: str) -> int:
+    if not text.startswith((" ", "\t")):
+        return 0
     blank = text[: len(text) - len(text.lstrip(" \t"))]
     return len(blank.expandtabs(4))
 

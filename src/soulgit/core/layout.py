@@ -44,7 +44,7 @@ class Layout:
 
     def memory_path(self, target: Target) -> str:
         """Return the path of a target's memory file, relative to the home."""
-        return self.path(_MEMORY_NAMES[target])
+        return self.memory_directory + _MEMORY_NAMES[target]
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """Yield each bootstrap file's name and path, in the order of composition."""

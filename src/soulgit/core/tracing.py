@@ -8,11 +8,11 @@ anew. The law that holds: a version that was reached step by step has the entrie
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from soulgit.core import entries
+from soulgit.core.composition import SEARED_MARKER
 from soulgit.core.layout import Layout
 
 _LIKE = 0.5
@@ -22,14 +22,14 @@ _COMPARED = 2_500
 """Not more pairs of texts than this are compared for likeness."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Item:
     """One entry as long as its text stays the same; two of the same text are two."""
 
     text: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Version:
     """One version of a memory file: its entries in order, and where each begins in the text."""
 
@@ -39,7 +39,7 @@ class Version:
     starts: list[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """What one version did to the one before: items that came, went, or were reworded."""
 
@@ -64,30 +64,49 @@ def read(source: str, layout: Layout) -> Version:
     return Version(source, layout, items, [entry.outer_start for entry in found])
 
 
+def seared(version: Version) -> list[bool]:
+    """Return which entries of a version are marked as never to change again."""
+    if SEARED_MARKER not in version.source:  # most files have none, and splitting costs
+        return [False] * len(version.items)
+    return [entry.seared for entry in entries.split(version.source, version.layout)]
+
+
 def before(
     after: Version, source: str, layout: Layout, is_paired: Callable[[], bool]
 ) -> tuple[Version, Change]:
-    """Return the version before another, by its text, and what the other changed.
+    """Return the version before another, by its text, and what the other changed, as go_back()."""
+    version = copy(after)
+    return version, go_back(version, source, layout, is_paired)
+
+
+def copy(version: Version) -> Version:
+    """Return the same version with lists of its own; the items are the same objects."""
+    return replace(version, items=list(version.items), starts=list(version.starts))
+
+
+def go_back(version: Version, source: str, layout: Layout, is_paired: Callable[[], bool]) -> Change:
+    """Make a version the one before it, by its text, and return what it had changed.
 
     Items that stay are the same objects in both. Where `is_paired` says so, what came is the
     rewording of what went, one for one and in order, as a replacement is; else texts must be
     alike. It is asked only where something came and something went.
     """
-    if layout.delimiter is not None or layout != after.layout:
+    if layout.delimiter is not None or layout != version.layout:
         known = read(source, layout)
-        first, last = 0, len(after.items)
+        first, last = 0, len(version.items)
         texts, starts = [item.text for item in known.items], known.starts
     else:
-        first, last, texts, starts = _split_anew(after, source)
-    old, change = _follow(after.items[first:last], texts, is_paired)
-    shift = len(source) - len(after.source)
-    version = Version(
-        source,
-        layout,
-        after.items[:first] + old + after.items[last:],
-        after.starts[:first] + starts + [start + shift for start in after.starts[last:]],
-    )
-    return version, change
+        first, last, texts, starts = _split_anew(version, source)
+    old, change = _follow(version.items[first:last], texts, is_paired)
+    version.items[first:last] = old
+    version.starts[first:last] = starts
+    _move(version.starts, first + len(starts), len(source) - len(version.source))
+    version.source, version.layout = source, layout
+    return change
+
+
+def _move(starts: list[int], first: int, shift: int) -> None:
+    starts[first:] = [start + shift for start in starts[first:]]
 
 
 def compare(old: Version, new: Version) -> Change:
@@ -98,22 +117,60 @@ def compare(old: Version, new: Version) -> Change:
 def _split_anew(after: Version, source: str) -> tuple[int, int, list[str], list[int]]:
     """Return which entries another text does not share, from and to, and what it has instead."""
     same = _common_start(after.source, source)
-    same_end = _common_end(after.source, source, same)
+    first, start = _shared(after, source, same)
+    if start == len(source):  # it is all in the other, as before an entry was added
+        return first, len(after.starts), [], []
+    same_end = _common_end(after.source, source, start)
+    shift = len(source) - len(after.source)
+    tail = bisect_left(after.starts, len(after.source) - same_end)
+    last = len(after.starts)
+
+    def is_known(place: int) -> bool:
+        nonlocal last
+        at = bisect_left(after.starts, place - shift, tail)
+        if at == len(after.starts) or after.starts[at] != place - shift:
+            return False
+        last = at
+        return True
+
+    found = list(entries.split_from(source, start, is_known))
+    texts, starts = [entry.plain for entry in found], [entry.outer_start for entry in found]
+    # What could be counted to either end is compared too, so that of two alike the first stays.
+    same_end = min(same_end, len(after.source) - same, len(source) - same)
+    until = max(last, bisect_left(after.starts, len(after.source) - same_end))
+    texts += [item.text for item in after.items[last:until]]
+    starts += [place + shift for place in after.starts[last:until]]
+    return first, until, texts, starts
+
+
+def _shared(after: Version, source: str, same: int) -> tuple[int, int]:
+    """Return how many entries another text shares in front, and where to split it from."""
+    line = source.rfind("\n", 0, same) + 1
+    first = bisect_left(after.starts, line)
+    if _begins_entry(after, first, line) and _parts(after, first, source, line):
+        return first, line
     first = max(bisect_right(after.starts, same) - 1, 0)
     while first > 0 and not _has_whole_line(after.source, after.starts[first], same):
         first -= 1
-    is_shared = bool(after.starts) and _has_whole_line(after.source, after.starts[first], same)
-    shift = len(source) - len(after.source)
-    tail = bisect_left(after.starts, len(after.source) - same_end)
-    texts: list[str] = []
-    starts: list[int] = []
-    for entry in entries.split_from(source, after.starts[first] if is_shared else 0):
-        at = bisect_left(after.starts, entry.outer_start - shift, tail)
-        if at < len(after.starts) and after.starts[at] == entry.outer_start - shift:
-            return first if is_shared else 0, at, texts, starts
-        texts.append(entry.plain)
-        starts.append(entry.outer_start)
-    return first if is_shared else 0, len(after.starts), texts, starts
+    if after.starts and _has_whole_line(after.source, after.starts[first], same):
+        return first, after.starts[first]
+    return 0, 0
+
+
+def _begins_entry(after: Version, first: int, line: int) -> bool:
+    """Whether a line is where an entry begins, or the end of all."""
+    return line == (after.starts[first] if first < len(after.starts) else len(after.source))
+
+
+def _parts(after: Version, first: int, source: str, line: int) -> bool:
+    """Whether the entries before a line of another text end there, for it begins with a bullet.
+
+    Only a fence would take such a line in, and what begins with a bullet itself is none.
+    """
+    if line == len(source):
+        return True
+    is_behind_bullet = first == 0 or source.startswith("- ", after.starts[first - 1])
+    return is_behind_bullet and source.startswith("- ", line)
 
 
 def _has_whole_line(source: str, start: int, end: int) -> bool:
@@ -123,10 +180,12 @@ def _has_whole_line(source: str, start: int, end: int) -> bool:
 
 def _common_start(one: str, other: str) -> int:
     """Return how many characters two texts share at their beginning."""
+    if one.startswith(other):  # something was only added at the end
+        return len(other)
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if one.startswith(other[low:middle], low):
             low = middle
         else:
             high = middle - 1
@@ -136,9 +195,11 @@ def _common_start(one: str, other: str) -> int:
 def _common_end(one: str, other: str, start: int) -> int:
     """Return how many characters two texts share at their end, behind what they share before."""
     low, high = 0, min(len(one), len(other)) - start
+    if one.endswith(other[len(other) - high :]):  # something was only taken out or put in
+        return high
     while low < high:
         middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+        if one.endswith(other[len(other) - middle : len(other) - low], 0, len(one) - low):
             low = middle
         else:
             high = middle - 1
@@ -149,21 +210,26 @@ def _follow(
     new: Sequence[Item], texts: Sequence[str], is_paired: Callable[[], bool]
 ) -> tuple[list[Item], Change]:
     """Return the items that some texts are, those of `new` where they stayed, and the change."""
-    staying: dict[str, deque[Item]] = defaultdict(deque)
-    for item in new:
-        staying[item.text].append(item)
-    old = [staying[text].popleft() if staying[text] else Item(text) for text in texts]
-    known = set(new)
-    kept = known.intersection(old)
-    added = [item for item in new if item not in kept]
-    removed = [item for item in old if item not in known]
+    if not texts:
+        return [], Change(added=list(new))
+    staying: dict[str, list[Item]] = {}
+    for item in reversed(new):
+        staying.setdefault(item.text, []).append(item)
+    old, removed = [], []
+    for text in texts:
+        if left := staying.get(text):
+            old.append(left.pop())
+        else:
+            old.append(Item(text))
+            removed.append(old[-1])
+    came = {item for left in staying.values() for item in left}
+    added = [item for item in new if item in came]
     pairs = list(_reworded(removed, added, is_paired)) if removed and added else []
-    told = {item for pair in pairs for item in pair}
-    return old, Change(
-        [item for item in added if item not in told],
-        [item for item in removed if item not in told],
-        pairs,
-    )
+    if pairs:
+        told = {item for pair in pairs for item in pair}
+        added = [item for item in added if item not in told]
+        removed = [item for item in removed if item not in told]
+    return old, Change(added, removed, pairs)
 
 
 def _reworded(

@@ -14,7 +14,7 @@ LINK_MODE = 0o120000
 TREE_MODE = 0o040000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TreeEntry:
     """What stands at a path of a tree or of the index: a git file mode and an object id."""
 
