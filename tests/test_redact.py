@@ -259,6 +259,8 @@ def test_the_text_is_nowhere_and_all_else_is_as_it_was(git: Git) -> None:
     for one in (git, Git(twin(git))):
         one.agrees()
         assert one("status", "--porcelain") == ""
+    for drafts in ("pack", "scratch"):
+        assert list((git.path / ".git/soulgit" / drafts).iterdir()) == []
     assert done.commits > 10
     assert not (git.path / ".git" / "logs").exists()
     assert "refs/stash" in done.dropped
@@ -305,6 +307,29 @@ def test_ids_that_records_name_are_those_of_now(ava: Git) -> None:
             named = [word for word in message.split() if word in ids]
             assert [word for word in now.split() if word in ids.values()] == [ids[w] for w in named]
             assert not set(now.split()) & set(ids)
+
+
+def test_messages_are_as_they_were_but_for_the_text_and_what_is_named(git: Git) -> None:
+    commits = git("rev-list", "--all").splitlines()
+    old = {c: git.bytes("log", "-1", "--format=%B", c).splitlines() for c in commits}
+    done = redact(git.path)
+    assert done.map is not None
+    ids = dict(line.encode().split() for line in Path(done.map).read_text().splitlines())
+    compared = 0
+    for before, lines in old.items():
+        now = ids.get(before.encode(), before.encode()).decode()
+        if not git("cat-file", "-t", now, check=False):
+            continue  # the stash
+        new = git.bytes("log", "-1", "--format=%B", now).splitlines()
+        assert len(new) == len(lines)
+        for was, became in zip(lines, new, strict=True):
+            if was.startswith(b"Soul-Persona: ") or "…".encode() in was:
+                continue
+            for one, other in ids.items():
+                was = was.replace(one, other).replace(one[:12], other[:12])
+            assert became == replaced(was)
+            compared += 1
+    assert compared > 100
 
 
 def test_a_commit_before_the_text_keeps_its_id(home_dir: Path) -> None:
