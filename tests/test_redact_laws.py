@@ -53,7 +53,7 @@ class Life:
 
     def said(self) -> str:
         start = "x " * self.chance.choice([0, 0, self.chance.randrange(35)])
-        ends = [" ", "", " and ", "\u200e"]
+        ends = [" ", "", " and ", " \u200e "]
         parts = [self.part() + self.chance.choice(ends) for _ in range(self.chance.randrange(1, 4))]
         return (start + "".join(parts)).strip() or "z"
 

@@ -31,6 +31,7 @@ REMOTE = ("refs/remotes/", "refs/prefetch/")
 _NOTES = "refs/notes/"
 _PERSON = re.compile(rb"(.*?)( ?)<([^>]*)>(.*)", re.DOTALL)
 _LEADS = (b"tree", b"parent", b"object", b"type", b"encoding", b"gpgsig", b"gpgsig-sha256")
+_DIGEST_DIGITS = 64
 _PEOPLE = (b"author", b"committer", b"tagger")
 
 
@@ -104,7 +105,12 @@ def holds(repository: Repository, redactor: Redactor, object_id: str) -> bool:
     told = Told.parse(data)
     values = [value for key, value in told.headers if key not in _LEADS + _PEOPLE]
     people = [found for value in _people(told) for found in (value[1], value[3])]
-    return any(redactor.is_told(told.text(part)) for part in (*values, *people, told.message))
+    texts = map(told.text, (*values, *people, told.message))
+    return any(redactor.is_told(text, lambda word: _is_id(repository, word)) for text in texts)
+
+
+def _is_id(repository: Repository, word: str) -> bool:
+    return len(word) == _DIGEST_DIGITS or repository.resolve(word) is not None
 
 
 def _is_held(repository: Repository, redactor: Redactor, object_id: str) -> bool:
@@ -161,12 +167,11 @@ class _Hand:
         self._progress(self._done, self._work.count)
         own = self._learn_persona(commit.all(b"tree")[0])
         told = commit.text(commit.message)
-        renamed = Renamed(self._work.renamed, lambda digest: self._digest(digest, own), self._known)
+        renamed = self._renamed(lambda digest: self._digest(digest, own))
         message = retelling.retell(told, self._redactor, renamed)
         message = self._true(commit, told, message)
         new = self._without(commit, message)
-        if self._redactor.is_told(told) or any(self._holds(one) for one in _people(commit)):
-            self.tally.messages += 1
+        self._count(commit, told)
         subjects = record.parse(told).subject, record.parse(message).subject
         if subjects[0] != subjects[1]:
             self._subjects[commit_id] = subjects
@@ -179,11 +184,20 @@ class _Hand:
 
     def tag(self, tag: Told) -> Told:
         """Return a tag's texts without the text."""
-        renamed = Renamed(self._work.renamed, lambda digest: digest, self._known)
+        renamed = self._renamed(lambda digest: digest)
         told = tag.text(tag.message)
-        if self._redactor.is_told(told) or any(self._holds(one) for one in _people(tag)):
-            self.tally.messages += 1
+        self._count(tag, told)
         return self._without(tag, retelling.retell(told, self._redactor, renamed))
+
+    def _renamed(self, digest: Callable[[str], str]) -> Renamed:
+        return Renamed(self._work.renamed, self._is_id, digest, self._known)
+
+    def _is_id(self, word: str) -> bool:
+        return len(word) == _DIGEST_DIGITS or self._work.knows(word)
+
+    def _count(self, told: Told, message: str) -> None:
+        is_held = self._redactor.is_told(message, self._is_id)
+        self.tally.messages += is_held or any(self._holds(one) for one in _people(told))
 
     def _holds(self, person: re.Match[bytes]) -> bool:
         return any(self._redactor.is_in(part) for part in (person[1], person[3]))
@@ -200,7 +214,9 @@ class _Hand:
         if person is None:
             mark = "redacted" if key == b"tag" else None  # the name of a tag has no brackets
             text = told.text(value)
-            new = self._redactor.text(text, mark) if mark else self._redactor.told(text)
+            new = (
+                self._redactor.text(text, mark) if mark else self._redactor.told(text, self._is_id)
+            )
             return value if new == text else told.bytes(new)
         was = Identity(told.text(person[1]), told.text(person[3]))
         now = self._person(was)

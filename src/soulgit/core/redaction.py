@@ -12,13 +12,13 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from soulgit.core import soulfile
 from soulgit.core.composition import SEARED_MARKER
 from soulgit.core.layout import BOOTSTRAP_ORDER, HERMES
-from soulgit.core.record import ACTIONS, columns, one_line
+from soulgit.core.record import ACTIONS, columns
 from soulgit.errors import InvalidText
 
 MARK = "[redacted]"
@@ -63,6 +63,10 @@ _OWN_WORDS = (
     SEARED_MARKER,
 )
 """Words that soulgit and git write themselves, and would write again."""
+
+
+IsId = Callable[[str], bool]
+"""Whether a word of hex digits is the id of an object, or a digest."""
 
 
 class Redactor:
@@ -157,15 +161,16 @@ class Redactor:
 
     # Messages
 
-    def told(self, text: str) -> str:
+    def told(self, text: str, is_id: IsId) -> str:
         """Return part of a message with the mark in its place, and ids as they are."""
         if not self.is_hex:
             return self.text(text)
-        return "".join(part if n % 2 else self.text(part) for n, part in enumerate(_ID.split(text)))
+        parts = enumerate(_ID.split(text))
+        return "".join(part if n % 2 and is_id(part) else self.text(part) for n, part in parts)
 
-    def is_told(self, text: str) -> bool:
+    def is_told(self, text: str, is_id: IsId) -> bool:
         """Whether part of a message holds it, other than by chance in an id."""
-        return self.finds(_ID.sub(" ", text) if self.is_hex else text)
+        return self.finds(text) and self.told(text, is_id) != text
 
     def uncut(self, text: str) -> str:
         """Return a text with the mark for each beginning of it that is cut off with an ellipsis."""
@@ -186,10 +191,6 @@ class Redactor:
         least = max(2, min(4, count // 2))
         lengths = range(min(count - 1, _MOST_CUT), least - 1, -1)
         return [re.compile(_INVISIBLE.join(self._parts[:n]) + r"\s*\Z") for n in lengths]
-
-    def one_line(self) -> str:
-        """Return the text as a subject would show it, for comparison alone."""
-        return one_line(self._text, None)
 
 
 def _refuse(given: str, text: str) -> None:

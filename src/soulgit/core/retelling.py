@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from soulgit.core import record
 from soulgit.core.actor import Identity
 from soulgit.core.record import SUBJECT_COLUMNS, Record, one_line, subject_for
-from soulgit.core.redaction import Redactor
+from soulgit.core.redaction import IsId, Redactor
 
 _ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{7,40}(?![0-9A-Za-z])")
 _DIGEST = re.compile(r"^(Soul-Persona: ?)([0-9a-f]{64})$", re.MULTILINE)
@@ -25,10 +25,11 @@ _OF_MEMORY = ("add", "replace", "remove", "sear", "unsear")
 @dataclass(frozen=True)
 class Renamed:
     """What is called otherwise now: an id, full or cut, a digest; what a commit's subject was and
-    is, None where that is not known.
+    is, None where that is not known; and whether a word is an id at all, of before or of now.
     """
 
     id: Callable[[str], str]
+    is_id: IsId
     digest: Callable[[str], str]
     subjects: Callable[[str], tuple[str, str] | None]
 
@@ -51,9 +52,11 @@ def retell(message: str, redactor: Redactor, renamed: Renamed) -> str:
     if told.action is not None and record.build(told) == message:
         new = record.build(_retold(told, redactor, renamed))
     else:
-        new = _renamed(redactor.uncut(redactor.told(message)), renamed)
-    if redactor.is_told(new):
-        new = redactor.told(new)  # it began in soulgit's own words and ended in a text
+        new = _renamed(redactor.uncut(redactor.told(message, renamed.is_id)), renamed)
+    if redactor.is_told(new, renamed.is_id):
+        new = redactor.told(
+            new, renamed.is_id
+        )  # it began in soulgit's own words and ended in a text
     return new
 
 
@@ -100,7 +103,7 @@ def _retold(told: Record, redactor: Redactor, renamed: Renamed) -> Record:
         return None if value is None else redactor.text(value)
 
     def told_id(value: str | None) -> str | None:
-        return value and _renamed(redactor.told(value), renamed)
+        return value and _renamed(redactor.told(value, renamed.is_id), renamed)
 
     new = replace(
         told,
@@ -148,7 +151,7 @@ def _subject(told: Record, new: Record, redactor: Redactor, renamed: Renamed) ->
     for before, after in _made(told, new, renamed):
         if one_line(before, SUBJECT_COLUMNS) == told.subject:
             return after
-    subject = redactor.uncut(redactor.told(told.subject))
+    subject = redactor.uncut(redactor.told(told.subject, renamed.is_id))
     return subject if told.action in _OF_MEMORY else _renamed(subject, renamed)
 
 

@@ -19,7 +19,7 @@ _SIGNATURE = re.compile(rb"^-----BEGIN (?:PGP|SSH) SIGNATURE-----$", re.MULTILIN
 """What a tag's message ends with, where it is signed."""
 
 _LEAST_ID = 7
-_WHOLE_ID = 40
+_WHOLE_ID, _CUT_ID = 40, 12
 
 Put = Callable[[str, bytes], str]
 """Stores an object of a kind and returns its id."""
@@ -58,6 +58,7 @@ class Rewriting:
         self._hand = hand
         self._kinds: dict[str, str] = {}
         self._sorted: list[str] = []
+        self._made: set[str] = set()
 
     def of(self, object_id: str) -> str:
         """Return what an object has become, itself where nothing touches it."""
@@ -92,6 +93,10 @@ class Rewriting:
         """Return a word that names a commit as the same number of digits of its new id."""
         found = self.named(word)
         return self.of(found)[: len(word)] if found else word
+
+    def knows(self, word: str) -> bool:
+        """Whether a word names a commit or tag, as it was or as it has become."""
+        return word in self._made or self.named(word) is not None
 
     def take(self, tip: str) -> str:
         """Make all anew that a tip leads to, and return what it has become."""
@@ -225,7 +230,9 @@ class Rewriting:
         return self.put("tree", build_tree(made))
 
     def _become(self, old: str, kind: str, data: bytes) -> None:
-        self.new[old] = self.put(kind, data)
+        made = self.new[old] = self.put(kind, data)
+        if kind in ("commit", "tag"):
+            self._made.update((made, made[:_CUT_ID]))
 
 
 def _leading_to(ids: dict[str, str], told: Told, keys: tuple[bytes, ...]) -> Told:
