@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,20 @@ def test_what_is_missing_or_damaged_is_told(git: Git) -> None:
     path.write_bytes(b"no zlib stream at all")
     with pytest.raises(SoulgitError):
         Past(Repository.open(str(git.path))).blob(blob)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5, 20, -6, -1])
+def test_an_object_that_was_cut_off_is_told_and_never_waited_for(git: Git, kept: int) -> None:
+    blob = git("rev-parse", "HEAD:SOUL.md")
+    path = git.path / ".git" / "objects" / blob[:2] / blob[2:]
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:kept])
+    script = "import sys, soulgit; print(soulgit.compose_soul(sys.argv[1], at='HEAD').text)"
+    for words in (["-c", script], ["-m", "soulgit", "verify"], ["-m", "soulgit", "blame"]):
+        done = subprocess.run(
+            [sys.executable, *words, str(git.path)], capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+        if words[-1] != "blame":  # which does not ask who she is
+            assert done.returncode == 1
+            assert "cut off" in done.stderr + done.stdout

@@ -6,6 +6,7 @@ What is taken apart and put together unchanged is the same bytes, so it has the 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ import pygit2
 
 from soulgit.errors import RepositoryRefused
 from soulgit.git.faults import translated
+from soulgit.git.loose import refuse_cut_off
 from soulgit.git.repository import Repository
 
 _TREE, _FILE = range(2)
@@ -24,6 +26,7 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
 def read(repository: Repository, object_id: str) -> tuple[str, bytes]:
     """Return the kind and the bytes of an object, its hash checked."""
+    refuse_cut_off(os.path.join(repository.common_dir, "objects"), object_id)
     with translated(repository.path):
         kind, data = repository._handle.read(pygit2.Oid(hex=object_id))
     return _KINDS[int(kind)], data

@@ -17,6 +17,7 @@ import pygit2
 from pygit2.enums import ObjectType
 
 from soulgit.git.faults import translated
+from soulgit.git.loose import refuse_cut_off
 from soulgit.git.repository import Repository
 from soulgit.git.values import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, TREE_MODE, TreeEntry
 
@@ -86,6 +87,7 @@ class Past(Repository):
         return self._last[1]
 
     def _raw(self, object_id: str, kind: ObjectType) -> bytes | None:
+        refuse_cut_off(self._objects_dir, object_id)
         for place, store in enumerate(self._stores):
             try:
                 found, data = store.read(object_id)

@@ -21,20 +21,17 @@ from soulgit.errors import ConflictPending, NotAHome, ObjectMissing, RepositoryR
 from soulgit.git import durability
 from soulgit.git.faults import translated
 from soulgit.git.incoming import Incoming
+from soulgit.git.loose import refuse_cut_off
 from soulgit.git.values import LINK_MODE, TREE_MODE, Commit, Head, TreeEntry
 
 _IN_PROGRESS = {
     RepositoryState.MERGE: "merge",
-    RepositoryState.REVERT: "revert",
-    RepositoryState.REVERT_SEQUENCE: "revert",
-    RepositoryState.CHERRYPICK: "cherry-pick",
-    RepositoryState.CHERRYPICK_SEQUENCE: "cherry-pick",
-    RepositoryState.REBASE: "rebase",
-    RepositoryState.REBASE_INTERACTIVE: "rebase",
+    RepositoryState.REVERT: "revert", RepositoryState.REVERT_SEQUENCE: "revert",
+    RepositoryState.CHERRYPICK: "cherry-pick", RepositoryState.CHERRYPICK_SEQUENCE: "cherry-pick",
+    RepositoryState.REBASE: "rebase", RepositoryState.REBASE_INTERACTIVE: "rebase",
     RepositoryState.REBASE_MERGE: "rebase",
-    RepositoryState.APPLY_MAILBOX: "git am",
-    RepositoryState.APPLY_MAILBOX_OR_REBASE: "git am",
-}
+    RepositoryState.APPLY_MAILBOX: "git am", RepositoryState.APPLY_MAILBOX_OR_REBASE: "git am",
+}  # fmt: skip
 
 
 def refuse_bare(path: str) -> None:
@@ -120,8 +117,11 @@ class Repository:
     @cached_property
     def incoming(self) -> Incoming:
         """The new objects, which wait until they are placed, or are dropped."""
-        objects = os.path.join(self.common_dir, "objects")
-        return Incoming(self._handle, objects, self._durable)
+        return Incoming(self._handle, self._objects_dir, self._durable)
+
+    @cached_property
+    def _objects_dir(self) -> str:
+        return os.path.join(self.common_dir, "objects")
 
     def release(self) -> None:
         """Close packs and other files, for libgit2 keeps those open that are gone."""
@@ -286,6 +286,7 @@ class Repository:
         tree_id = str(self._object(commit_id, pygit2.Commit).tree_id)
         for object_id in (commit_id, *self._below(tree_id)):
             if object_id not in self._intact:
+                refuse_cut_off(self._objects_dir, object_id)
                 with translated(self.path):
                     self._handle.read(pygit2.Oid(hex=object_id))
                 self._intact.add(object_id)
@@ -454,6 +455,7 @@ class Repository:
     def _object(self, object_id: str, kind: type[_Kind]) -> _Kind:
         found: pygit2.Object | None = self._trees.get(object_id)
         if found is None:
+            refuse_cut_off(self._objects_dir, object_id)
             with translated(self.path):
                 found = self._handle.get(object_id)
             if found is None:
