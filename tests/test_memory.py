@@ -813,3 +813,10 @@ def test_a_model_may_be_asked_why(home_dir: Path) -> None:
     assert "Soul-Action: init" not in trailers
     assert tool.execute({"action": "add", "text": "y", "reason": 3}).is_error
     assert memory_tool(home_dir).execute(told).is_error
+
+
+def test_a_memory_is_found_whatever_line_ends_it_has(home_dir: Path) -> None:
+    put(home_dir, {"MEMORY.md": b"- one\r\n  two\n  three\r\n- four\n"})
+    result = call(home_dir, "replace", "one\n  two\n  three", **{"with": "1\n  2"})
+    assert not result.is_error
+    assert files(home_dir)["MEMORY.md"] == b"- 1\n  2\r\n- four\n"

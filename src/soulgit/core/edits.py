@@ -122,11 +122,14 @@ def _has_crlf(current: str) -> bool:
 
 
 def _find(current: str, text: str, layout: Layout) -> tuple[int, int]:
-    """Return the span of the first occurrence; in a CRLF file a line feed finds CRLF too."""
-    for needle in (text, text.replace("\r\n", "\n").replace("\n", "\r\n")):
-        start = current.find(needle)
-        if start >= 0:
-            return _within_entries(current, start, start + len(needle), layout.delimiter)
+    """Return the span of the first occurrence; a line end finds CRLF too, and a line feed."""
+    start = current.find(text)
+    if start >= 0:
+        return _within_entries(current, start, start + len(text), layout.delimiter)
+    lines = text.replace("\r\n", "\n").split("\n")
+    found = re.search("\r?\n".join(map(re.escape, lines)), current)
+    if found is not None:
+        return _within_entries(current, *found.span(), layout.delimiter)
     raise TextNotFound(f"not found: {text}", notes=_notes_on_miss(current, text, layout))
 
 
