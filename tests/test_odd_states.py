@@ -271,8 +271,11 @@ def test_a_staged_file_that_was_deleted_is_told_once(home_dir: Path, stage: bool
     (home_dir / "USER.md").unlink()
     for number in range(2):
         assert not add(home_dir, str(number)).is_error
-    captures = [subject for subject in git.subjects() if subject.startswith("capture")]
-    assert captures == (["capture: deleted USER.md", "capture: staged USER.md"] if stage else [])
+    told = git("log", "--format=%s%n%b").splitlines()
+    captures = [line.strip() for line in told if line.strip().endswith(" USER.md")]
+    assert captures == (["deleted USER.md", "staged USER.md"] if stage else [])
+    of_user = [subject for subject in git.subjects() if subject.startswith("memory(user)")]
+    assert of_user == (['memory(user): remove "u"', 'memory(user): add "u"'] if stage else [])
     assert git("status", "--porcelain") == ""
 
 
