@@ -91,7 +91,10 @@ def test_an_object_that_was_cut_off_is_told_and_never_waited_for(git: Git, kept:
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:kept])
     script = "import sys, soulgit; print(soulgit.compose_soul(sys.argv[1], at='HEAD').text)"
-    for words in (["-c", script], ["-m", "soulgit", "verify"], ["-m", "soulgit", "blame"]):
+    for words in (
+        ["-c", script],
+        *(["-m", "soulgit", verb] for verb in ("verify", "gc", "blame")),
+    ):
         done = subprocess.run(
             [sys.executable, *words, str(git.path)], capture_output=True, text=True, timeout=60,
             check=False,

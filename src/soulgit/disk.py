@@ -146,7 +146,7 @@ def replace(root: str, path: str, data: bytes, scratch: str, *, durable: bool) -
 def draft(root: str, path: str, data: bytes, scratch: str) -> None:
     """Write what a file is to become, with that file's mode and owner; not synced."""
     with storage_faults(f"{path} cannot be written"):
-        _draft(scratch, os.path.join(root, path), data)
+        _write_new(scratch, data, like=os.path.join(root, path))
 
 
 def place(root: str, path: str, scratch: str, *, durable: bool) -> None:
@@ -230,16 +230,9 @@ def create(path: str, data: bytes, mode: int = 0o666) -> bool:
     """Write a new file, not synced; return False where there is one of that name already."""
     with storage_faults(f"{path} cannot be made"):
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            _write_new(path, data, mode)
         except FileExistsError:
             return False
-        try:
-            _write_all(descriptor, data)
-        except BaseException:
-            os.unlink(path)
-            raise
-        finally:
-            os.close(descriptor)
     return True
 
 
@@ -409,14 +402,15 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
-def _draft(temporary: str, full: str, data: bytes) -> None:
-    """Write a new file with the mode and owner of another."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+def _write_new(path: str, data: bytes, mode: int = 0o666, like: str | None = None) -> None:
+    """Write a new file, with the mode and owner of another one if that is given."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         _write_all(descriptor, data)
-        _keep_mode(descriptor, full)
+        if like is not None:
+            _keep_mode(descriptor, like)
     except BaseException:
-        os.unlink(temporary)
+        os.unlink(path)
         raise
     finally:
         os.close(descriptor)
@@ -425,7 +419,7 @@ def _draft(temporary: str, full: str, data: bytes) -> None:
 def _replace_by(temporary: str, full: str, data: bytes, durable: bool) -> None:
     """Write a temporary file and rename it over the old one; it is gone afterwards."""
     try:
-        _draft(temporary, full, data)
+        _write_new(temporary, data, like=full)
         if durable:
             sync(temporary)
         os.replace(temporary, full)

@@ -10,7 +10,7 @@ from soulgit.core.actor import UNKNOWN
 from soulgit.core.hosts import Event, Host
 from soulgit.core.record import Record
 from soulgit.gate import waits
-from soulgit.home import AnyHome, as_home
+from soulgit.home import AnyHome, Home, as_home
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ def hear(home: AnyHome, host: Host, event: Event) -> Heard:
     return Heard(_capture(home, host, event), None)
 
 
-def _capture(home: AnyHome, host: Host, event: Event) -> str | None:
-    home = as_home(home)
+def _capture(home: Home, host: Host, event: Event) -> str | None:
     told = Record(
         "capture",
         origin="hand" if event.begins else host,
@@ -47,9 +46,8 @@ def _capture(home: AnyHome, host: Host, event: Event) -> str | None:
     return capturing.capture(home, Hand(author, told))
 
 
-def _notice(home: AnyHome) -> str | None:
+def _notice(home: Home) -> str | None:
     """Return what the person must know before the agent goes on, if anything."""
-    home = as_home(home)
     frozen = freeze.state(home.repository)
     if frozen is not None:
         return (

@@ -53,7 +53,7 @@ class Chain:
             base = None
         entry = _as_delta(base, data, at) if base else None
         if entry is None:
-            entry = _head(self._kind, len(data)) + zlib.compress(data)
+            entry = entry_head(self._kind, len(data)) + zlib.compress(data)
             self._runs, begins = 0, True
         self._last = _Version(data, at)
         if begins:
@@ -74,10 +74,10 @@ def _as_delta(base: _Version, data: bytes, at: int) -> bytes | None:
     packed = zlib.compress(differs)
     if len(packed) > len(data) // _SHRINKS and len(packed) >= len(zlib.compress(data)):
         return None
-    return _head(_BY_OFFSET, len(differs)) + _distance(at - base.at) + packed
+    return entry_head(_BY_OFFSET, len(differs)) + _distance(at - base.at) + packed
 
 
-def _head(kind: int, length: int) -> bytes:
+def entry_head(kind: int, length: int) -> bytes:
     """Return what an entry begins with: its kind, and its length before it was packed."""
     found = bytearray([kind << 4 | length & 0x0F])
     length >>= 4

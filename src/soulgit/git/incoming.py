@@ -15,8 +15,8 @@ from functools import cached_property
 import pygit2
 
 from soulgit import directories, disk
+from soulgit.git.values import KINDS
 
-_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _QUICK = 1
 """The level at which git compresses loose objects: they are packed later, and better."""
 
@@ -45,7 +45,7 @@ class Incoming:
         for object_id, (kind, data) in self._store.held.items():
             draft = os.path.join(self._objects, f"tmp_obj_{os.urandom(8).hex()}")
             self._drafts[object_id] = draft
-            content = b"%s %d\0%s" % (_KINDS[kind], len(data), data)
+            content = b"%s %d\0%s" % (KINDS[kind].encode(), len(data), data)
             disk.create(draft, zlib.compress(content, _QUICK), mode=0o444)
         return list(self._drafts.values())
 

@@ -18,10 +18,9 @@ from soulgit.errors import RepositoryRefused
 from soulgit.git.faults import translated
 from soulgit.git.loose import refuse_cut_off
 from soulgit.git.repository import Repository
+from soulgit.git.values import KINDS
 
 _TREE, _FILE = range(2)
-
-_KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
 
 def read(repository: Repository, object_id: str) -> tuple[str, bytes]:
@@ -29,7 +28,7 @@ def read(repository: Repository, object_id: str) -> tuple[str, bytes]:
     refuse_cut_off(os.path.join(repository.common_dir, "objects"), object_id)
     with translated(repository.path):
         kind, data = repository._handle.read(pygit2.Oid(hex=object_id))
-    return _KINDS[int(kind)], data
+    return KINDS[int(kind)], data
 
 
 def stored(repository: Repository) -> Iterator[str]:

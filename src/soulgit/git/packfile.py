@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
-from soulgit.git.chain import Chain
+from soulgit.git.chain import Chain, entry_head
+from soulgit.git.values import KIND_NUMBERS
 
 _PACK_HEADER = struct.Struct(">4sII")
 _INDEX_HEADER = b"\377tOc\0\0\0\2"
 _ID_BYTES = 20
-_NUMBERS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _MOST_BYTES = 2**31
 """Offsets from here on have another form in an index, which is not written here."""
 
@@ -83,7 +83,7 @@ class Writing:
         Where versions of a thing follow each other, the newest first, it becomes smallest.
         """
         chains: dict[int, Chain] = {}
-        yield self._told(_PACK_HEADER.pack(b"PACK", 2, count))
+        yield self._told(pack_header(count))
         at = _PACK_HEADER.size
         for object_id, kind, data in objects:
             entry = chains.setdefault(kind, Chain(kind)).entry(data, at)
@@ -143,8 +143,7 @@ def join(packs: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     )
     if any(one[0] == other[0] for one, other in pairwise(entries)):
         raise HeldTwice("packs that share an object")
-    head = _PACK_HEADER.pack(b"PACK", 2, len(entries))
-    joined = b"".join([head, *bodies])
+    joined = b"".join([pack_header(len(entries)), *bodies])
     checksum = hashlib.sha1(joined).digest()
     return joined + checksum, build_index(entries, checksum)
 
@@ -169,13 +168,7 @@ def pack_header(count: int) -> bytes:
 
 def pack_entry(kind: str, data: bytes) -> bytes:
     """Return an object as a pack holds it: kind and length, then the bytes, quickly deflated."""
-    length = len(data)
-    first, length = _NUMBERS[kind] << 4 | length & 15, length >> 4
-    head = bytearray()
-    while length:
-        head.append(first | 128)
-        first, length = length & 127, length >> 7
-    return bytes([*head, first]) + zlib.compress(data, 1)
+    return entry_head(KIND_NUMBERS[kind], len(data)) + zlib.compress(data, 1)
 
 
 def build_index(entries: Sequence[tuple[bytes, int, int]], pack_checksum: bytes) -> bytes:

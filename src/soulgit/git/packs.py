@@ -16,9 +16,10 @@ from soulgit import disk
 from soulgit.errors import SoulgitError
 from soulgit.git import packfile
 from soulgit.git.faults import translated
+from soulgit.git.objects import read
 from soulgit.git.packfile import Writing, holds, join, read_index
 from soulgit.git.repository import Repository
-from soulgit.git.values import TREE_MODE
+from soulgit.git.values import KIND_NUMBERS, TREE_MODE
 
 _FAN_OUT = [f"{number:02x}" for number in range(256)]
 _BESIDE = (".keep", ".promisor", ".bitmap", ".mtimes")
@@ -101,9 +102,8 @@ def write(repository: Repository, ids: Sequence[str], scratch: str) -> str:
 
 def _read(repository: Repository, ids: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
     for object_id in ids:
-        with translated(repository.path):
-            kind, data = repository._handle.read(pygit2.Oid(hex=object_id))
-        yield object_id, int(kind), data
+        kind, data = read(repository, object_id)
+        yield object_id, KIND_NUMBERS[kind], data
 
 
 def _refuse_unlike(repository: Repository, ids: Sequence[str], scratch: str) -> None:

@@ -13,6 +13,11 @@ EXECUTABLE_MODE = 0o100755
 LINK_MODE = 0o120000
 TREE_MODE = 0o040000
 
+KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
+"""The kinds of objects, by the numbers that git gives them."""
+
+KIND_NUMBERS = {kind: number for number, kind in KINDS.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
