@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pygit2
 from pygit2.enums import ObjectType
 
+from soulgit.git import packs
 from soulgit.git.faults import translated
 from soulgit.git.loose import refuse_cut_off
 from soulgit.git.repository import Repository
@@ -44,6 +45,7 @@ class Past(Repository):
         super().__init__(repository._handle, repository.path, repository._durable)
         with translated(self.path):
             self._stores = list(self._handle.odb.backends)  # of loose objects, and of packs
+        self._loose = packs.loose(self)
         grafts = os.path.join(self.common_dir, "info", "grafts")
         self._is_cut = self.is_shallow or os.path.exists(grafts)
         self._last: tuple[str, _Entries | None] = ("", None)
@@ -87,7 +89,8 @@ class Past(Repository):
         return self._last[1]
 
     def _raw(self, object_id: str, kind: ObjectType) -> bytes | None:
-        refuse_cut_off(self._objects_dir, object_id)
+        if object_id in self._loose:  # what came since was written whole
+            refuse_cut_off(self._objects_dir, object_id)
         for place, store in enumerate(self._stores):
             try:
                 found, data = store.read(object_id)
