@@ -114,7 +114,22 @@ def test_a_redaction_killed_at_some_renames_is_run_again(scene: Path, number: in
 
 
 FAULTS = ["fsync=EIO", "rename=EIO", "rename=ENOSPC", "write=ENOSPC", "link=ENOSPC", "unlink=EIO",
-          "mkdir=ENOSPC", "ftruncate=EIO"]  # fmt: skip
+          "unlinkat=EIO", "mkdir=ENOSPC", "ftruncate=EIO"]  # fmt: skip
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("call", "path"), [("unlink", "soulgit/scratch/kept-0"), ("unlinkat", None)]
+)
+def test_what_cannot_be_taken_away_is_told(scene: Path, call: str, path: str | None) -> None:
+    git = Git(scene / "ava")
+    at = None if path is None else git.path / ".git" / path
+    again_and_again = f"{call}:error=EIO:when=1+"
+    done = traced(again_and_again, *WORDS, str(git.path), SECRET, "--yes", at=at)
+    assert done.was_hit
+    assert done.code == 1
+    assert run(git.path) == 0
+    is_done(git, scene / "twin", WHOLE[0])
 
 
 @slow

@@ -88,13 +88,28 @@ def remove_empty(path: str) -> None:
 
 
 def discard_tree(path: str) -> None:
-    """Take a file or directory of soulgit's own away, if it is there."""
-    if os.path.isdir(path) and not os.path.islink(path):
+    """Take a file or directory of soulgit's own away, if it is there, as far as that goes."""
+    if _is_directory(path):
         import shutil
 
         shutil.rmtree(path, ignore_errors=True)
     else:
         discard(path)
+
+
+def remove_tree(path: str) -> None:
+    """Take a file or directory away whole, if it is there; raises where something stays."""
+    if _is_directory(path):
+        import shutil
+
+        with storage_faults(f"{path} cannot be removed"):
+            shutil.rmtree(path)
+    else:
+        discard(path)
+
+
+def _is_directory(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def bytes_below(root: str) -> int:

@@ -10,7 +10,7 @@ from soulgit import disk, growth, landing
 from soulgit import intent as intents
 from soulgit.core.actor import UNKNOWN
 from soulgit.core.redaction import Redactor
-from soulgit.directories import discard_tree
+from soulgit.directories import remove_tree
 from soulgit.errors import SoulgitError
 from soulgit.git import Repository, packs
 from soulgit.git.indexfile import bare, staged
@@ -56,7 +56,7 @@ def drop_remembered(directories: Iterable[str], redactor: Redactor, *, durable: 
     """Take away reflogs and messages, and merges that git remembers with the text."""
     for directory in directories:
         for name in _MESSAGES:
-            discard_tree(os.path.join(directory, name))
+            remove_tree(os.path.join(directory, name))
         for name in disk.names(directory):
             if name.startswith("sharedindex."):
                 disk.discard(os.path.join(directory, name))
@@ -64,7 +64,7 @@ def drop_remembered(directories: Iterable[str], redactor: Redactor, *, durable: 
         for name in disk.names(merges):
             paths = _files_below(os.path.join(merges, name))
             if any(_file_holds(path, redactor) for path in paths):
-                discard_tree(os.path.join(merges, name))
+                remove_tree(os.path.join(merges, name))
         if durable:
             disk.sync_directory(directory)
 

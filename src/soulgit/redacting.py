@@ -312,6 +312,7 @@ class _Work:
     ) -> None:
         note = redactions.note_path(ground.state_dir)
         wait, durable = ground.wait_seconds, ground.durable
+        landing.sweep(ground)  # old files that a landing kept, and could not take away
         delete_refs(self._repository, remade.drops, note, wait, durable=durable)
         for there in self._homes:
             purging.strip_index(there.ground())
