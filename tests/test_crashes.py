@@ -315,7 +315,7 @@ SCENES = [
     Scene("remove", used, {"action": "remove", "text": "first"}),
     Scene("hermes", used_hermes),
     Scene("linked", linked),
-    Scene("by hand", edited_by_hand, first=("capture: changed MEMORY.md",)),
+    Scene("by hand", edited_by_hand, first=('memory(self): add "by hand"',)),
     Scene("first persona", with_an_unnumbered_persona),
     Scene("first write", not_begun, first=("capture: added MEMORY.md",)),
     Scene("two file systems", on_two_file_systems),

@@ -437,8 +437,8 @@ SIBLING_STEPS = [
     Step(MOVE, after=True),
     Step("soulgit.intent.clear"),
     Step("soulgit.forking.link_home"),
-    Step("soulgit.git.Repository._write_out"),
-    Step("soulgit.git.Repository._write_out", after=True),
+    Step("soulgit.git.linking._write_out"),
+    Step("soulgit.git.linking._write_out", after=True),
     Step("soulgit.forking.link_home", after=True),
 ]
 

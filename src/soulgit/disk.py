@@ -349,17 +349,18 @@ def size_bytes(path: str) -> int | None:
 
 def sync(path: str) -> None:
     """Bring a file's bytes to the disk."""
-    with open(path, "rb") as file:
+    with storage_faults(f"{path} cannot be synced"), open(path, "rb") as file:
         os.fsync(file.fileno())
 
 
 def sync_directory(path: str) -> None:
     """Bring a directory's entries to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with storage_faults(f"{path} cannot be synced"):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def sync_all(paths: Iterable[str]) -> None:
