@@ -50,7 +50,7 @@ VERBS: dict[str, dict[str, str]] = {
         "doctor": "repair",
         "gc": "repair",
     },
-    "serve": {"hook": "host"},
+    "serve": {"hook": "host", "watch": "watch"},
 }
 """The verbs by group, each with the module of this package that holds it."""
 

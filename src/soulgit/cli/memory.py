@@ -111,7 +111,7 @@ def capture_command(
     if capturing.capture(opened, Hand(words.user(opened), told)) is None:
         output.note("nothing was changed by hand")
     else:
-        _tell_commits(opened, before)
+        tell_commits(opened, before)
 
 
 @click.command("sear")
@@ -125,7 +125,7 @@ def sear_command(home: str, text: str, target: str | None) -> None:
     opened = words.open_written(home)
     before = opened.head().tip
     memory.sear(opened, words.read_text(text), words.user(opened), target=target)  # type: ignore[arg-type]
-    _tell_commits(opened, before)
+    tell_commits(opened, before)
 
 
 @click.command("unsear")
@@ -142,7 +142,7 @@ def unsear_command(home: str, text: str, target: str | None) -> None:
     opened = words.open_written(home)
     before = opened.head().tip
     memory.unsear(opened, words.read_text(text), words.user(opened), target=target)  # type: ignore[arg-type]
-    _tell_commits(opened, before)
+    tell_commits(opened, before)
 
 
 def _write(
@@ -167,12 +167,12 @@ def _write(
         begins=False,
     )
     if outcome.revision is not None:
-        _tell_commits(opened, before)
+        tell_commits(opened, before)
     for note in outcome.notes:
         output.note(note)
 
 
-def _tell_commits(home: object, before: str | None) -> None:
+def tell_commits(home: object, before: str | None) -> None:
     """Print the commits that a write made, oldest first."""
     from soulgit import history
 
