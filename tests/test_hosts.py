@@ -331,3 +331,59 @@ def test_no_lock_is_made_where_no_host_has_one(hermes_home: Git) -> None:
     )
     names = sorted(path.name for path in (hermes_home.path / "memories").iterdir())
     assert names == ["MEMORY.md", "USER.md"]
+
+
+# How long Hermes lets a memory file be
+
+
+def test_a_memory_that_hermes_finds_too_long_is_told_and_kept(
+    shell: Shell, hermes_home: Git
+) -> None:
+    tool = soulgit.memory_tool(hermes_home.path)
+    fits = "x" * (2_200 - len("one\n§\n"))
+    assert "Hermes" not in tool.execute({"action": "add", "text": fits}).output
+    done = tool.execute({"action": "add", "text": "y"})
+    assert not done.is_error
+    told = (
+        "memories/MEMORY.md has 2,204 characters; Hermes Agent keeps 2,200 and adds no more until "
+        "some are removed"
+    )
+    assert told in done.output.splitlines()
+    assert told in shell("status", str(hermes_home.path)).err
+    (finding,) = [
+        line for line in shell("lint", str(hermes_home.path)).text.splitlines() if "hermes" in line
+    ]
+    assert finding.startswith("MEMORY.md:5:1: warning: 2,204 characters")
+    assert "Hermes" not in tool.execute({"action": "remove", "text": "y"}).output
+    assert "Hermes" not in shell("status", str(hermes_home.path)).err
+
+
+def test_a_plain_home_has_no_limit_of_hermes(shell: Shell, ava: Git) -> None:
+    done = soulgit.memory_tool(ava.path).execute({"action": "add", "text": "x" * 3_000})
+    assert not done.is_error
+    assert "Hermes" not in done.output + shell("status", "ava").err
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "hermes"])
+def test_thirteen_of_fourteen_memories_that_a_host_overwrites_come_back(
+    shell: Shell, home_dir: Path, plain: bool
+) -> None:
+    known = [f"fact {number}" for number in range(14)]
+    path, host = ("MEMORY.md", "openclaw") if plain else ("memories/MEMORY.md", "hermes")
+
+    def written(texts: list[str]) -> str:
+        return "".join(f"- {text}\n" for text in texts) if plain else "\n§\n".join(texts)
+
+    git = git_home(home_dir, {"SOUL.md": "You are Ava.\n", path: written(known)})
+    assert soulgit.memory_tool(git.path).execute({"action": "add", "text": "x"}).is_error is False
+    assert (
+        soulgit.memory_tool(git.path).execute({"action": "remove", "text": "x"}).is_error is False
+    )
+    put(git.path, {path: written(["fact 5"])})
+    event = HERMES_CALL if host == "hermes" else {"type": "command", "action": "new"}
+    assert shell("hook", host, str(git.path), stdin=json.dumps(event).encode()).code == 0
+    assert "memory(self): 13 entries gone" in shell("log", str(git.path)).text
+    assert shell("undo", str(git.path)).code == 0
+    listed = shell("memory", "list", str(git.path), "--json").out
+    assert [entry["text"] for entry in json.loads(listed)] == known
+    git.agrees()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from soulgit import BOOTSTRAP_ORDER, MAX_FILE_BYTES, Home, souls
 from soulgit.core import lint
-from soulgit.core.layout import HERMES, PLAIN
+from soulgit.core.layout import HERMES, PLAIN, Layout
 from soulgit.core.lint import RULES, Finding, Source
 from tests.support import git_home, put
 from tests.test_cli import Shell
@@ -42,11 +42,12 @@ class Case:
     spares: str | bytes
     committed: bytes = b""
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    layout: Layout = PLAIN
 
     def found(self, data: str | bytes) -> list[Finding]:
         raw = data if isinstance(data, bytes) else data.encode()
         files = {**self.beside, self.name: raw}
-        source = Source(self.name, raw, PLAIN, self.committed, files)
+        source = Source(self.name, raw, self.layout, self.committed, files)
         return [finding for finding in lint.check([source]) if finding.rule == self.rule]
 
 
@@ -109,6 +110,10 @@ CASES = [
     Case("invisible-character", "MEMORY.md", "- a\n- b\u202ec\n", 2, 4, "- 👩\u200d🚀\u00a0\n"),
     Case("foreign-heading", "USER.md", "- a\n\n## SOUL.md\n", 3, 1, "- a\n\n## My SOUL.md\n"),
     Case("duplicate-entry", "MEMORY.md", "- a\n- b\n- a\n", 3, 3, "- a\n- b\n- A\n"),
+    Case(
+        "hermes-limit", "USER.md", f"{'a' * 1371}\n§\nbb", 3, 1,
+        f"{'a' * 1371}\n§\nb\n§\nb", layout=HERMES,
+    ),
 ]  # fmt: skip
 
 

@@ -10,10 +10,10 @@ from typing import Literal
 from soulgit import directories, disk, freeze, memory, personas, redactions, revision, revisions
 from soulgit.adoption import Hand
 from soulgit.capturing import changed_by_hand
-from soulgit.core import composition, frontmatter, persona, soulfile, starter
+from soulgit.core import composition, frontmatter, hermes, persona, soulfile, starter
 from soulgit.core import token as tokens
 from soulgit.core.actor import Identity
-from soulgit.core.layout import TARGETS, Layout
+from soulgit.core.layout import TARGETS, Layout, memory_name
 from soulgit.core.record import Record
 from soulgit.errors import InvalidArgument, InvalidText, SoulgitError
 from soulgit.freeze import Freeze
@@ -237,5 +237,13 @@ def _status(
         name=personas.told_name(files),
         emoji=personas.told_emoji(files),
         cut=tuple(report.name for report in soul.files if report.truncated),
-        warnings=soul.warnings,
+        warnings=(*soul.warnings, *_over_limits(files, layout)),
     )
+
+
+def _over_limits(files: dict[str, bytes], layout: Layout) -> list[str]:
+    sources = {
+        target: composition.decode(files.get(memory_name(target), b"")) for target in TARGETS
+    }
+    told = (hermes.over_limit(source, target, layout) for target, source in sources.items())
+    return list(filter(None, told))

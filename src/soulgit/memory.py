@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from soulgit import personas, revisions
-from soulgit.core import composition, edits, entries, seared
+from soulgit.core import composition, edits, entries, hermes, seared
 from soulgit.core.actor import Identity
 from soulgit.core.edits import Edit
 from soulgit.core.entries import Entry
@@ -101,6 +101,9 @@ def perform(
         if result.data == before:
             notes += ("nothing changed",)
             return None
+        source = entries.decode(result.data)
+        if told_limit := hermes.over_limit(source, write.target, snapshot.layout):
+            notes += (told_limit,)
         return Draft(_record(write, told), author or snapshot.companion, {name: result.data})
 
     revision = (revise_or_begin if begins else revise)(home, edit, branch=branch)

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from soulgit.core import composition, entries, seared, soulfile, token, traits
+from soulgit.core import composition, entries, hermes, seared, soulfile, token, traits
 from soulgit.core.layout import (
     BOOTSTRAP_ORDER,
+    HERMES,
     MAX_FILE_BYTES,
     PERSONA_NAMES,
     PLAIN,
@@ -334,6 +335,16 @@ def _duplicate_entry(source: Source) -> Iterator[tuple[int, str]]:
             yield entry.start, f"the same entry is there twice, first in line {first}"
 
 
+def _hermes_limit(source: Source) -> Iterator[tuple[int, str]]:
+    target = target_of(source.name)
+    if target is None or source.layout != HERMES:
+        return
+    found = hermes.passed_at(source.text, target)
+    if found is not None:
+        limit = hermes.LIMITS[target]
+        yield found[0], f"{found[1]:,} characters; Hermes Agent keeps {limit:,} and adds no more"
+
+
 RULES = (
     Rule("frontmatter-broken", "error", "mend the TOML between the +++ lines", _broken_frontmatter),
     Rule("frontmatter-unterminated", "error", "end it with a line +++", _unterminated_frontmatter),
@@ -373,6 +384,7 @@ RULES = (
     Rule("invisible-character", "warning", "delete it", _invisible),
     Rule("foreign-heading", "warning", "call the heading something else", _foreign_heading),
     Rule("duplicate-entry", "warning", "remove one of them", _duplicate_entry),
+    Rule("hermes-limit", "warning", "remove some, or shorten them", _hermes_limit),
 )
 """All rules, errors first."""
 
